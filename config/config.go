@@ -3,8 +3,18 @@
 //
 // A Config is plain data: parsing looks at no interface, file or socket of the
 // host, so the same text gives the same Config or the same errors everywhere.
+//
+// A file goes through three steps. The language tables (language.go) say which
+// blocks and arguments exist; reading turns the syntax tree into sections that hold
+// only those (section.go); decoding makes the values and checks what they mean
+// together (router.go, port.go, route.go, policy.go, bgp.go, control.go). Every step
+// goes on after an error, so that all errors of a file are reported at once.
+//
 // Values are never changed after Parse returns them and may be read by any number
-// of goroutines.
+// of goroutines; the functions of the package hold no state.
+//
+// Sources: HCL native syntax specification; RFC 1112, 1122 and 6890 (addresses),
+// 3021 (/31), 1997, 7999 and 8326 (communities), 4271, 4724, 5082, 7607 and 8212 (BGP).
 package config
 
 import (
@@ -20,14 +30,17 @@ type Config struct {
 	Routes    []Route  // static routes, in the order of the file
 	BGP       *BGP     // nil: no BGP
 	Policies  []Policy // every policy of the file, prefix lists resolved into the terms
-	Control   []Socket // never empty: a default socket stands in
+
+	PrefixLists []PrefixList // every prefix list of the file, used by a policy or not
+
+	Control []Socket // never empty: a default socket stands in
 }
 
 // Router names the router.
 type Router struct {
 	Name string
 	AS   uint32     // 0 where there is no BGP
-	ID   netip.Addr // BGP identifier and router id; IPv4
+	ID   netip.Addr // BGP identifier and router id, IPv4; by default the numerically highest port address
 }
 
 // Idle says what a worker does when its rings are empty.
@@ -81,6 +94,12 @@ type PrefixMatch struct {
 	MaxLen int
 }
 
+// PrefixList is a named set of prefixes; it is never empty.
+type PrefixList struct {
+	Name     string
+	Prefixes []PrefixMatch
+}
+
 // Policy is a list of terms tried in order; a route that matches none is rejected.
 type Policy struct {
 	Name  string
@@ -103,27 +122,28 @@ type Term struct {
 
 // BGP is the routing protocol's part of the configuration.
 type BGP struct {
-	ListenPort      int // TCP port, 179 by default
-	Multipath       int // equal-cost paths installed for a prefix, 1 to 16
-	GracefulRestart time.Duration
-	Neighbors       []Neighbor // groups are resolved into their neighbours
+	ListenPort      int           // TCP port, 179 by default
+	Multipath       int           // equal-cost paths installed for a prefix, 1 to 16
+	GracefulRestart time.Duration // 0: off; otherwise 1 s to 4095 s, 120 s by default (RFC 4724)
+	Neighbors       []Neighbor    // groups are resolved into their neighbours
 }
 
 // Neighbor is one BGP session.
 type Neighbor struct {
 	Address      netip.Addr
+	Group        string // name of the group it stands in, for display; empty: none
 	Description  string
 	AS           uint32
-	Import       string // policy name; empty: nothing is accepted (RFC 8212)
-	Export       string // policy name; empty: nothing is announced (RFC 8212)
-	Port         int    // TCP port of the neighbour, 179 by default
-	Passive      bool   // wait for the neighbour to connect
-	HoldTime     time.Duration
-	MaxPrefixes  int    // 0: the default of 1,200,000
-	PasswordFile string // file that holds the TCP-MD5 key; empty: none
-	TTLSecurity  bool   // RFC 5082
-	Multihop     int    // highest number of hops to an eBGP neighbour, 1 by default
-	Prepend      int    // times the own AS is put in front of every path sent
+	Import       string        // policy name; empty: nothing is accepted (RFC 8212)
+	Export       string        // policy name; empty: nothing is announced (RFC 8212)
+	Port         int           // TCP port of the neighbour, 179 by default
+	Passive      bool          // wait for the neighbour to connect
+	HoldTime     time.Duration // 0: no keepalives and no timeout; otherwise 3 s to 65535 s, 90 s by default
+	MaxPrefixes  int           // 0: the default of 1,200,000
+	PasswordFile string        // file that holds the TCP-MD5 key; empty: none
+	TTLSecurity  bool          // RFC 5082
+	Multihop     int           // highest number of hops to an eBGP neighbour, 1 by default
+	Prepend      int           // times the own AS is put in front of every path sent
 }
 
 // Internal reports whether n is an iBGP neighbour of a router in AS as.
