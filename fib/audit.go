@@ -1,0 +1,90 @@
+package fib
+
+// Audit compares the next n slots (/24s) of the live table with what the exact
+// prefixes say and mends what differs. It goes on where the last call stopped
+// and starts again after the last slot; a whole round is 1<<24 slots. An error
+// means that the writer segment itself is damaged: restart the forwarding
+// process.
+func (w *Writer) Audit(n int) (checked, repaired int, err error) {
+	before := w.repaired
+	for checked < n && err == nil {
+		if w.auditCursor == 0 {
+			w.auditDefault()
+		}
+		to := uint32(min(slots, int64(w.auditCursor)+int64(n-checked)))
+		err = w.auditSlots(w.auditCursor, to)
+		checked += int(to - w.auditCursor)
+		w.auditCursor = to % slots
+	}
+	return checked, w.repaired - before, err
+}
+
+// auditDefault checks that group 0 is a copy of the default route's group.
+func (w *Writer) auditDefault() {
+	var want, have [MaxMembers]uint16
+	n := 0
+	if g := w.exact[1]; g != 0 {
+		n = w.table.Members(g, &want)
+	}
+	if w.table.Members(0, &have) != n || want != have {
+		w.mirrorDefault()
+		w.repaired++
+	}
+}
+
+func (w *Writer) auditSlots(from, to uint32) error {
+	var length int
+	var g uint16
+	for slot := from; slot < to; slot++ {
+		if slot == from || slot&0xff == 0 {
+			length, g = w.parent(slot, 17) // the same for 256 slots
+		}
+		if err := w.auditSlot(slot, length, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditSlot checks one slot; length and g are its longest prefix up to /16.
+func (w *Writer) auditSlot(slot uint32, length int, g uint16) error {
+	if n, longer := w.parentFrom(slot, 25, 17); longer != 0 {
+		length, g = n, longer
+	}
+	if g != 0 && !w.live(g) {
+		return damaged(key{slot << 8, length}, g)
+	}
+	want := g
+	if x := w.extended.get(slot); x != 0 {
+		if err := w.auditExtended(slot, x, length, g); err != nil {
+			return err
+		}
+		want = extendedBit | x
+	}
+	w.mend(&w.table.entries[slot], want, &w.depths[slot], length)
+	return nil
+}
+
+func (w *Writer) auditExtended(slot uint32, x uint16, length int, g uint16) error {
+	entries := w.extendedEntries(x)
+	for last := range entries {
+		n, want := longParent(&w.extendedExact[x], uint8(last), 33)
+		if want == 0 {
+			n, want = length, g
+		} else if !w.live(want) {
+			return damaged(key{slot<<8 | uint32(last), n}, want)
+		}
+		w.mend(&entries[last], want, &w.extendedDepth[x][last], n)
+	}
+	return nil
+}
+
+// mend stores only what differs.
+func (w *Writer) mend(entry *uint16, want uint16, depth *uint8, length int) {
+	if loadEntry(entry) == want && *depth == uint8(length) {
+		return
+	}
+	*depth = uint8(length)
+	storeEntry(entry, want)
+	w.repaired++
+}
