@@ -1,0 +1,39 @@
+package rib
+
+import (
+	"iter"
+	"net/netip"
+)
+
+var everything = netip.PrefixFrom(netip.AddrFrom4([4]byte{}), 0)
+
+// after iterates over the entries within a prefix that come after another one, in
+// the order of address, then length. An invalid after stands for the beginning.
+// The lock must be held.
+func (r *RIB) after(within, after netip.Prefix) iter.Seq2[netip.Prefix, *entry] {
+	return func(yield func(netip.Prefix, *entry) bool) {
+		if !after.IsValid() {
+			r.table.Subnets(within)(yield)
+			return
+		}
+		for p, e := range r.table.Subnets(after) {
+			if p != after && !yield(p, e) {
+				return
+			}
+		}
+		// What follows stands in the right halves of the prefixes around after.
+		word := wordOf(after.Addr())
+		for bits := after.Bits(); bits > within.Bits(); bits-- {
+			half := uint32(1) << (32 - bits)
+			if word&half != 0 {
+				continue
+			}
+			right := netip.PrefixFrom(addrOf(word|half), bits).Masked()
+			for p, e := range r.table.Subnets(right) {
+				if !yield(p, e) {
+					return
+				}
+			}
+		}
+	}
+}
