@@ -10,6 +10,7 @@ import (
 // AcquireNextHop.
 type nextHopUse struct {
 	references uint32
+	defined    bool // shown to Define
 }
 
 // AcquireNextHop returns the index of nh and takes a reference on it; equal next
@@ -34,7 +35,7 @@ func (w *Writer) AcquireNextHop(nh NextHop) (uint16, error) {
 	}
 	i := w.nextHopPool.take()
 	atomic.StoreUint64(&w.table.nextHops[i][0], word)
-	w.nextHops[i].references = 1
+	w.nextHops[i] = nextHopUse{references: 1}
 	w.nextHopOf[word] = i
 	w.undefined = append(w.undefined, i)
 	return i, nil
@@ -58,7 +59,9 @@ func (w *Writer) dropNextHop(i uint16) {
 		return
 	}
 	delete(w.nextHopOf, w.table.nextHops[i][0])
-	w.undefined = slices.DeleteFunc(w.undefined, func(u uint16) bool { return u == i })
+	if !use.defined {
+		w.undefined = slices.DeleteFunc(w.undefined, func(u uint16) bool { return u == i })
+	}
 	w.nextHopPool.used--
 	w.grace.retire(aNextHop, i)
 }
@@ -71,14 +74,17 @@ func (w *Writer) freeNextHop(i uint16) {
 // define shows new next hops to the forwarding process before the first group
 // points to one of them.
 func (w *Writer) define(members []uint16) error {
-	isNew := func(m uint16) bool { return slices.Contains(w.undefined, m) }
-	if len(w.undefined) == 0 || !slices.ContainsFunc(members, isNew) {
+	isNew := func(i uint16) bool { return i != 0 && !w.nextHops[i].defined }
+	if !slices.ContainsFunc(members, isNew) {
 		return nil
 	}
 	if w.options.Define != nil {
 		if err := w.options.Define(w.undefined); err != nil {
 			return fmt.Errorf("fib: define next hops: %w", err)
 		}
+	}
+	for _, i := range w.undefined {
+		w.nextHops[i].defined = true
 	}
 	w.undefined = w.undefined[:0]
 	return nil

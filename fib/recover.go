@@ -128,6 +128,7 @@ func (w *Writer) recoverNextHops() {
 		switch {
 		case w.nextHops[i].references > 0:
 			w.nextHopOf[word] = i
+			w.nextHops[i].defined = true
 			w.nextHopPool.used++
 		case word != 0:
 			w.grace.retire(aNextHop, i)
