@@ -90,14 +90,13 @@ func severity(interrupts string) int {
 }
 
 // shown is a value as a plan shows it.
-func shown(value string) string {
-	switch {
-	case value == "":
-		return "none"
-	case strings.ContainsAny(value, " ;") && !strings.Contains(value, ", "):
-		return strconv.Quote(value)
+func shown(value string) string { return cmp.Or(value, "none") }
+
+func quoted(text string) string {
+	if text == "" {
+		return ""
 	}
-	return value
+	return strconv.Quote(text)
 }
 
 func list[T interface{ String() string }](values []T) string {
@@ -135,7 +134,7 @@ func diffDataplane(old, new Dataplane) []Change {
 
 func diffPort(old, new Port) Change {
 	var c Change
-	c.differ("description", old.Description, new.Description, InterruptsNothing)
+	c.differ("description", quoted(old.Description), quoted(new.Description), InterruptsNothing)
 	c.differ("device", old.Device, new.Device, InterruptsPort)
 	c.differInt("queues", old.Queues, new.Queues, InterruptsPort)
 	c.differ("mtu", mtuText(old.MTU), mtuText(new.MTU), InterruptsLink)
@@ -227,20 +226,20 @@ func diffBGP(old, new *BGP) []Change {
 	var c Change
 	c.differInt("listen_port", old.ListenPort, new.ListenPort, InterruptsSessions)
 	c.differInt("multipath", old.Multipath, new.Multipath, InterruptsNothing)
-	c.differ("graceful_restart", old.GracefulRestart.String(), new.GracefulRestart.String(), InterruptsSessions)
+	c.differ("graceful_restart", secondsText(old.GracefulRestart), secondsText(new.GracefulRestart), InterruptsSessions)
 	return one(c, KindBGP)
 }
 
 func diffNeighbor(old, new Neighbor) Change {
 	var c Change
 	c.differ("group", old.Group, new.Group, InterruptsNothing)
-	c.differ("description", old.Description, new.Description, InterruptsNothing)
+	c.differ("description", quoted(old.Description), quoted(new.Description), InterruptsNothing)
 	c.differInt("as", int(old.AS), int(new.AS), InterruptsSession)
 	c.differ("import", old.Import, new.Import, InterruptsNothing)
 	c.differ("export", old.Export, new.Export, InterruptsNothing)
 	c.differInt("port", old.Port, new.Port, InterruptsSession)
 	c.differ("passive", strconv.FormatBool(old.Passive), strconv.FormatBool(new.Passive), InterruptsSession)
-	c.differ("hold_time", old.HoldTime.String(), new.HoldTime.String(), InterruptsSession)
+	c.differ("hold_time", secondsText(old.HoldTime), secondsText(new.HoldTime), InterruptsSession)
 	c.differInt("max_prefixes", maxPrefixes(old), maxPrefixes(new), InterruptsNothing)
 	c.differ("password_file", old.PasswordFile, new.PasswordFile, InterruptsSession)
 	c.differ("ttl_security", strconv.FormatBool(old.TTLSecurity), strconv.FormatBool(new.TTLSecurity), InterruptsSession)

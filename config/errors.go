@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -92,10 +93,19 @@ func (d *defects) add(at hcl.Range, format string, args ...any) {
 	if at.End.Line == at.Start.Line {
 		e.EndColumn = at.End.Column
 	}
-	if e.Line >= 1 && e.Line <= len(d.lines) {
-		e.Excerpt = excerpt(d.lines[e.Line-1])
-	}
+	e.Excerpt = d.excerpt(e.Line)
 	d.found = append(d.found, e)
+}
+
+// excerpt is a line of the file; a line is often asked for several times in a row.
+func (d *defects) excerpt(line int) string {
+	if n := len(d.found); n > 0 && d.found[n-1].Line == line {
+		return d.found[n-1].Excerpt
+	}
+	if line < 1 || line > len(d.lines) {
+		return ""
+	}
+	return excerpt(d.lines[line-1])
 }
 
 // sorted gives the errors in the order of the file.
@@ -110,11 +120,18 @@ func (d *defects) sorted() Errors {
 const excerptLimit = 160
 
 func excerpt(line string) string {
-	line = printable(strings.TrimRight(line, " \t\r"))
-	if runes := []rune(line); len(runes) > excerptLimit {
-		return string(runes[:excerptLimit]) + "…"
+	cut := len(line) > excerptLimit*utf8.UTFMax
+	if cut {
+		line = line[:excerptLimit*utf8.UTFMax]
 	}
-	return line
+	runes := []rune(printable(strings.TrimRight(line, " \t\r")))
+	if len(runes) > excerptLimit {
+		runes, cut = runes[:excerptLimit], true
+	}
+	if cut {
+		return string(runes) + "…"
+	}
+	return string(runes)
 }
 
 // printable replaces what could steer a terminal.

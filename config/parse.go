@@ -66,12 +66,12 @@ func Parse(filename string, src []byte) (*Config, error) {
 // the text breaks the syntax.
 func parseSyntax(found *defects, filename string, src []byte) (body *hclsyntax.Body, broken bool) {
 	file, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
-	last := ""
+	openText := false
 	for _, diag := range diags {
-		if diag.Severity != hcl.DiagError || diag.Summary == last && last != redefined {
-			continue // HCL repeats itself in every line up to the next quote
+		if diag.Severity != hcl.DiagError || openText && diag.Summary == unclosedText {
+			continue // HCL repeats it for every line up to the next quote
 		}
-		last = diag.Summary
+		openText = diag.Summary == unclosedText
 		at := hcl.Range{Start: hcl.InitialPos, End: hcl.InitialPos}
 		if diag.Subject != nil {
 			at = *diag.Subject
@@ -87,6 +87,9 @@ func parseSyntax(found *defects, filename string, src []byte) (body *hclsyntax.B
 // redefined is HCL's summary for an argument that stands twice; the tree is whole
 // all the same.
 const redefined = "Attribute redefined"
+
+// unclosedText is HCL's summary for a text without its second quote.
+const unclosedText = "Invalid multi-line string"
 
 // sentence turns a diagnostic of HCL into one message of ours.
 func sentence(diag *hcl.Diagnostic) string {
