@@ -12,6 +12,7 @@ package attach
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 )
@@ -72,6 +73,18 @@ type Setup struct {
 	CPUs    []int  `json:"cpus,omitempty"`
 	Idle    string `json:"idle"`
 	Buffers int    `json:"buffers"`
+}
+
+// CPU is the CPU of worker w, or -1 where it is not pinned.
+func (s Setup) CPU(w int) int {
+	if w < len(s.CPUs) {
+		return s.CPUs[w]
+	}
+	return -1
+}
+
+func (s Setup) String() string {
+	return fmt.Sprintf("%d workers on CPUs %v, idle %s, %d buffers", s.Workers, s.CPUs, s.Idle, s.Buffers)
 }
 
 // Port is a port as control wants it.
