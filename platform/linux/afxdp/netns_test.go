@@ -133,7 +133,7 @@ func (w *wire) receive(want func([]byte) bool) []byte {
 	}
 }
 
-func must(t testing.TB, err error) {
+func must(t fataler, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
