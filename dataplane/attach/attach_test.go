@@ -51,8 +51,8 @@ var setup = attach.Setup{Workers: 2, CPUs: []int{1, 2}, Idle: "adaptive", Buffer
 func start(t *testing.T) (*plane, *attach.Server, string) {
 	t.Helper()
 	p := &plane{defined: make(chan []uint16, 1), stopped: make(chan struct{})}
-	var files [attach.Segments]*os.File
-	for i := range files {
+	var fds [attach.Segments]int
+	for i := range fds {
 		f, err := os.Create(filepath.Join(t.TempDir(), "segment"))
 		if err != nil {
 			t.Fatal(err)
@@ -61,10 +61,10 @@ func start(t *testing.T) (*plane, *attach.Server, string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = f.Close() })
-		files[i] = f
+		fds[i] = int(f.Fd())
 	}
 	path := filepath.Join(t.TempDir(), "s")
-	s, err := attach.Listen(path, attach.Welcome{PID: 7, Setup: setup, Sizes: [3]int{1, 2, 3}}, files, p, slog.New(slog.DiscardHandler))
+	s, err := attach.Listen(path, attach.Welcome{PID: 7, Setup: setup, Sizes: [3]int{1, 2, 3}}, fds, p, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,12 +210,12 @@ func TestListenReplacesAStaleSocketOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale.SetUnlinkOnClose(false)
-	var files [attach.Segments]*os.File
-	if _, err := attach.Listen(path, attach.Welcome{}, files, &plane{}, slog.New(slog.DiscardHandler)); err == nil {
+	var fds [attach.Segments]int
+	if _, err := attach.Listen(path, attach.Welcome{}, fds, &plane{}, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("took over a socket that is in use")
 	}
 	_ = stale.Close()
-	if _, err := attach.Listen(path, attach.Welcome{}, files, &plane{}, slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := attach.Listen(path, attach.Welcome{}, fds, &plane{}, slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}
 }

@@ -136,12 +136,14 @@ type NextHopList struct {
 
 // Neighbor is an ARP neighbour.
 type Neighbor struct {
-	Port    string     `json:"port"`
-	Address netip.Addr `json:"address"`
-	MAC     string     `json:"mac,omitempty"`
-	State   string     `json:"state"`
-	Since   time.Time  `json:"since"`
-	Held    int        `json:"held"`
+	Port      string     `json:"port"`
+	Address   netip.Addr `json:"address"`
+	MAC       string     `json:"mac,omitempty"` // absent while it is not known
+	State     string     `json:"state"`         // by RFC 4861
+	Confirmed time.Time  `json:"confirmed,omitzero"`
+	Used      time.Time  `json:"used,omitzero"`
+	Held      int        `json:"held"`    // packets that wait for it
+	Dropped   uint64     `json:"dropped"` // packets that waited in vain
 }
 
 // NeighborList answers a question for the neighbours.

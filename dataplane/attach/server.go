@@ -30,7 +30,7 @@ type Server struct {
 	log      *slog.Logger
 	listener *net.UnixListener
 	welcome  Welcome
-	files    [Segments]*os.File
+	fds      [Segments]int
 	plane    Forwarding
 
 	mu  sync.Mutex
@@ -47,9 +47,10 @@ type conn struct {
 // eventTimeout bounds a write to a control process that does not read.
 const eventTimeout = 5 * time.Second
 
-// Listen opens the socket at path, mode 0600. A socket file that nobody listens on is
+// Listen opens the socket at path, mode 0600. fds are the shared memory's descriptors, which
+// stay the caller's. A socket file that nobody listens on is
 // replaced; one that answers is an error.
-func Listen(path string, welcome Welcome, files [Segments]*os.File, plane Forwarding, log *slog.Logger) (*Server, error) {
+func Listen(path string, welcome Welcome, fds [Segments]int, plane Forwarding, log *slog.Logger) (*Server, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("%s: another forwarding process listens there; stop it first", path)
@@ -64,7 +65,7 @@ func Listen(path string, welcome Welcome, files [Segments]*os.File, plane Forwar
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	welcome.Protocol = Protocol
-	return &Server{log: log, listener: l, welcome: welcome, files: files, plane: plane}, nil
+	return &Server{log: log, listener: l, welcome: welcome, fds: fds, plane: plane}, nil
 }
 
 // Serve accepts control processes until ctx ends, and returns when the last has been let go.
@@ -117,7 +118,7 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 		case !attached:
 			answer = s.attach(c, q)
 			if attached = answer.Error == ""; attached {
-				rights = syscall.UnixRights(int(s.files[0].Fd()), int(s.files[1].Fd()), int(s.files[2].Fd()))
+				rights = syscall.UnixRights(s.fds[:]...)
 				defer s.detach(c)
 			}
 		default:

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"routerd/dataplane"
+	"routerd/dataplane/attach"
+	"routerd/fib"
+	"routerd/platform"
+)
+
+const (
+	// attachTimeout bounds the first exchange with a forwarding process.
+	attachTimeout = 5 * time.Second
+	// startTimeout bounds the start of a forwarding process: it maps and touches the
+	// packet buffers before it says that it is ready.
+	startTimeout = 30 * time.Second
+	// askTimeout bounds a request to the forwarding process; opening a port may wait
+	// for the kernel.
+	askTimeout = 30 * time.Second
+)
+
+// plane is the control process's hold on one forwarding process: the control socket and
+// the shared memory.
+type plane struct {
+	client  *attach.Client
+	state   *dataplane.State
+	fib     *fib.Writer
+	resumed bool // the process was running before: its FIB holds routes to be relearned
+	memory  []*platform.SharedMemory
+}
+
+// startPlane attaches to the forwarding process of runDir, or starts one where there is
+// none. events is called for each change of a port.
+func startPlane(ctx context.Context, runDir string, setup attach.Setup, events func(attach.PortStatusList), log *slog.Logger) (*plane, error) {
+	socket := planeSocket(runDir)
+	client, err := dialPlane(ctx, socket, events)
+	resumed := err == nil
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		if err := spawnPlane(ctx, runDir, setup, log); err != nil {
+			return nil, err
+		}
+		client, err = dialPlane(ctx, socket, events)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &plane{client: client, resumed: resumed}
+	if err := p.open(); err != nil {
+		p.close()
+		return nil, fmt.Errorf("forwarding process %d: %w", client.Welcome().PID, err)
+	}
+	return p, nil
+}
+
+func planeSocket(runDir string) string { return filepath.Join(runDir, "dataplane.sock") }
+
+func dialPlane(ctx context.Context, socket string, events func(attach.PortStatusList)) (*attach.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
+	defer cancel()
+	return attach.Dial(ctx, socket, events)
+}
+
+// open maps the shared memory and becomes the FIB's writer.
+func (p *plane) open() error {
+	w := p.client.Welcome()
+	var mem [attach.Segments][]byte
+	for i, f := range p.client.Files() {
+		m, err := platform.OpenSharedMemory(int(f.Fd()), w.Sizes[i], i != segmentState)
+		if err != nil {
+			return err
+		}
+		p.memory = append(p.memory, m)
+		mem[i] = m.Bytes()
+	}
+	var err error
+	if p.state, err = dataplane.OpenState(mem[segmentState]); err != nil {
+		return err
+	}
+	p.fib, err = fib.NewWriter(mem[segmentTable], mem[segmentWriter], fib.Options{
+		Epochs: p.state.Epochs(),
+		Define: func(nextHops []uint16) error {
+			ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+			defer cancel()
+			return p.client.DefineNextHops(ctx, nextHops)
+		},
+	})
+	return err
+}
+
+// setPorts makes the ports of the forwarding process those of l.
+func (p *plane) setPorts(ctx context.Context, l attach.PortList) (attach.PortStatusList, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return p.client.SetPorts(ctx, l)
+}
+
+// stop ends the forwarding process, which gives the interfaces back, and waits for it.
+func (p *plane) stop(log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	if err := p.client.Stop(ctx); err != nil {
+		pid := p.client.Welcome().PID
+		log.Error("forwarding process does not stop; killing it", "pid", pid, "error", err)
+		if proc, err := os.FindProcess(pid); err == nil {
+			_ = proc.Kill()
+		}
+	}
+	p.close()
+}
+
+// close lets the forwarding process go on without us.
+func (p *plane) close() {
+	_ = p.client.Close()
+	for _, m := range p.memory {
+		_ = m.Close()
+	}
+}
+
+// spawnPlane starts a forwarding process in a session of its own, so that it outlives us,
+// and waits until it is ready. It ends when it says why it cannot.
+func spawnPlane(ctx context.Context, runDir string, setup attach.Setup, log *slog.Logger) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("forwarding process: %w", err)
+	}
+	ready, child, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("forwarding process: %w", err)
+	}
+	defer ready.Close()
+	args := []string{"dataplane", "--run-dir", runDir, "--idle", setup.Idle,
+		"--workers", strconv.Itoa(setup.Workers), "--buffers", strconv.Itoa(setup.Buffers), "--ready-fd", "3"}
+	if len(setup.CPUs) > 0 {
+		args = append(args, "--cpus", joinInts(setup.CPUs))
+	}
+	if log.Enabled(ctx, slog.LevelDebug) {
+		args = append(args, "--debug")
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{child}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = child.Close()
+	if err != nil {
+		return fmt.Errorf("forwarding process: %w", err)
+	}
+	go func() {
+		// Its end shows on the control socket; this only takes it off the process table.
+		_ = cmd.Wait()
+	}()
+	if err := ready.SetReadDeadline(time.Now().Add(startTimeout)); err != nil {
+		return fmt.Errorf("forwarding process: %w", err)
+	}
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	line = strings.TrimSuffix(line, "\n")
+	switch {
+	case line == readyLine:
+		return nil
+	case line != "":
+		return errors.New(line)
+	case errors.Is(err, io.EOF):
+		return errors.New("forwarding process died before it was ready; its last words are above")
+	}
+	_ = cmd.Process.Kill()
+	return fmt.Errorf("forwarding process was not ready within %s", startTimeout)
+}
+
+func joinInts(n []int) string {
+	s := make([]string, len(n))
+	for i, v := range n {
+		s[i] = strconv.Itoa(v)
+	}
+	return strings.Join(s, ",")
+}
