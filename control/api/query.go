@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"routerd/config"
 )
 
-// maxBody bounds the body of a request: 4 MiB, as config bounds a file.
-const maxBody = 4 << 20
+// maxBody bounds the body of a request, as config bounds a file.
+const maxBody = config.MaxSize
 
 // args reads the query of a request, each parameter once, and remembers the first
 // error. What was not read is an error, too: a misspelt filter must not pass
