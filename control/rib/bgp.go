@@ -92,16 +92,16 @@ func (r *RIB) DropPeer(addr netip.Addr) {
 }
 
 // MarkPeerStale says that a peer restarts gracefully (RFC 4724): its paths stay in
-// use until they are announced again, until SweepPeer or until DropPeer.
+// use until they are announced again, until SweepPeer or until DropPeer. Those that
+// are stale already, from a restart before, are forgotten.
 func (r *RIB) MarkPeerStale(addr netip.Addr) {
 	r.change(func() {
-		s := r.peers[addr]
-		if s == nil {
-			return
+		r.end(r.stale[addr])
+		delete(r.stale, addr)
+		if s := r.peers[addr]; s != nil {
+			r.stale[addr] = s
+			delete(r.peers, addr)
 		}
-		r.end(r.stale[addr]) // it restarted again before it had announced everything
-		r.stale[addr] = s
-		delete(r.peers, addr)
 	})
 }
 

@@ -191,9 +191,7 @@ func prefer(a, b *path) int {
 	return 1
 }
 
-// eligible tells why p cannot carry traffic for e, or Used. It may resolve next
-// hops that are marked, which only commit leaves behind, never between two holds
-// of the lock.
+// eligible tells why p cannot carry traffic for e, or Used.
 func (r *RIB) eligible(e *entry, p *path) Reason {
 	why := Unresolved
 	for _, h := range p.hops {
@@ -216,7 +214,7 @@ func (r *RIB) usable(e *entry, h *nextHop) Reason {
 	if h.busy {
 		return ThroughItself
 	}
-	if h.marked && !r.resolve(h) {
+	if h.marked { // too many resolutions wait for each other
 		return Unresolved
 	}
 	for _, key := range h.asked {

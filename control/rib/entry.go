@@ -65,8 +65,6 @@ func (e *entry) prefix() netip.Prefix {
 // key identifies the prefix of e in one word.
 func (e *entry) key() uint64 { return uint64(e.addr)<<8 | uint64(e.bits) }
 
-func keyOf(p netip.Prefix) uint64 { return uint64(wordOf(p.Addr()))<<8 | uint64(p.Bits()) }
-
 func prefixOf(key uint64) netip.Prefix {
 	return netip.PrefixFrom(addrOf(uint32(key>>8)), int(uint8(key)))
 }

@@ -7,14 +7,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"testing"
 
 	"routerd/fib"
 )
 
 // fakeFIB is a Programmer that checks the rules of the interface and counts.
 type fakeFIB struct {
-	t         testing.TB
+	t         failer
 	nextHops  map[uint16]*fakeNextHop
 	groups    map[uint16]*fakeGroup
 	prefixes  map[netip.Prefix]uint16
@@ -38,7 +37,14 @@ type fakeGroup struct {
 
 var _ Programmer = (*fakeFIB)(nil)
 
-func newFakeFIB(t testing.TB) *fakeFIB {
+// failer is what the tests' own tools need of a testing.TB.
+type failer interface {
+	Helper()
+	Errorf(string, ...any)
+	Fatalf(string, ...any)
+}
+
+func newFakeFIB(t failer) *fakeFIB {
 	return &fakeFIB{
 		t: t, nextHops: map[uint16]*fakeNextHop{}, groups: map[uint16]*fakeGroup{},
 		prefixes: map[netip.Prefix]uint16{},

@@ -2,6 +2,7 @@ package rib
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -109,7 +110,7 @@ func (r *RIB) forget(p *path) {
 			delete(h.peer.hops, h.gateway)
 		}
 		delete(r.nextHops, h)
-		delete(r.recursive, h)
+		r.grade(h, false)
 		delete(r.unresolved, h)
 		if h.gateway.Is4() {
 			at := netip.PrefixFrom(h.gateway, 32)
@@ -124,45 +125,50 @@ func (r *RIB) forget(p *path) {
 	}
 }
 
-// resolveMarked resolves the marked next hops again, in the order of their
-// addresses: a next hop that is asked for while it is being resolved is a loop,
-// and where the loop is cut must not depend on history. It repairs the groups of
-// those that changed, and marks the prefixes that may now choose differently.
+// resolveMarked resolves the marked next hops again. It repairs the groups of those
+// that changed, and marks the prefixes that may now choose differently.
+//
+// A next hop that is asked for while it is being resolved is a loop, cut there. So
+// that the place of the cut does not depend on history, next hops are resolved in
+// the order of their addresses, everywhere, and all recursive ones together once
+// one more or one less of them is there to begin at.
 func (r *RIB) resolveMarked() {
-	if len(r.unresolved) == 0 {
-		return
-	}
-	type was struct {
-		h        *nextHop
+	type answered struct {
 		resolved []fib.NextHop
 		asked    []uint64
 	}
-	marked := make([]was, 0, len(r.unresolved))
-	for h := range r.unresolved {
-		marked = append(marked, was{h, h.resolved, h.asked})
-		h.marked = true
-	}
-	clear(r.unresolved)
-	slices.SortFunc(marked, func(a, b was) int { return compareNextHops(a.h, b.h) })
-	for _, m := range marked {
-		if m.h.marked {
-			r.resolve(m.h)
+	before := map[*nextHop]answered{}
+	for len(r.unresolved) > 0 {
+		marked := slices.SortedFunc(maps.Keys(r.unresolved), compareNextHops)
+		clear(r.unresolved)
+		for _, h := range marked {
+			if _, again := before[h]; !again {
+				before[h] = answered{h.resolved, h.asked}
+			}
+			h.marked = true
+		}
+		for _, h := range marked {
+			if h.marked {
+				r.resolve(h)
+			}
+		}
+		if r.regraded {
+			r.regraded = false
+			r.markRecursive()
 		}
 	}
 
 	repair := map[*group]struct{}{}
-	for _, m := range marked {
-		if !slices.Equal(m.resolved, m.h.resolved) {
-			for g := range m.h.groups {
-				repair[g] = struct{}{}
-			}
+	for h, was := range before {
+		if !slices.Equal(was.resolved, h.resolved) {
+			maps.Copy(repair, h.groups)
 		}
-		if (len(m.resolved) > 0) != (len(m.h.resolved) > 0) {
-			r.redecideUsers(m.h)
+		if (len(was.resolved) > 0) != (len(h.resolved) > 0) {
+			r.redecideUsers(h)
 		}
-		if !slices.Equal(m.asked, m.h.asked) {
-			r.markKeys(m.asked)
-			r.markKeys(m.h.asked)
+		if !slices.Equal(was.asked, h.asked) {
+			r.markKeys(was.asked)
+			r.markKeys(h.asked)
 		}
 	}
 	r.repair(repair)
@@ -183,11 +189,10 @@ func compareNextHops(a, b *nextHop) int {
 
 // resolve looks up the gateway of h among the RIB's routes: the longest match that
 // has an eligible candidate, and from there on through the next hops of its
-// winners. It reports false where it gave up because too many resolutions wait for
-// each other.
-func (r *RIB) resolve(h *nextHop) bool {
+// winners. Where too many resolutions wait for each other it leaves h marked.
+func (r *RIB) resolve(h *nextHop) {
 	if r.stack == maxStack {
-		return false
+		return
 	}
 	r.stack++
 	h.busy = true
@@ -202,14 +207,22 @@ func (r *RIB) resolve(h *nextHop) bool {
 		a.problem = ""
 	}
 	h.resolved, h.problem, h.asked, h.depth = a.resolved, a.problem, a.asked, a.depth
-	if a.recursive {
+	r.grade(h, a.recursive)
+	h.busy, h.marked = false, false
+	r.stack--
+}
+
+// grade notes whether h is recursive: whether its answer depends on other next hops.
+func (r *RIB) grade(h *nextHop, recursive bool) {
+	if _, was := r.recursive[h]; was == recursive {
+		return
+	}
+	r.regraded = true
+	if recursive {
 		r.recursive[h] = struct{}{}
 	} else {
 		delete(r.recursive, h)
 	}
-	h.busy, h.marked = false, false
-	r.stack--
-	return true
 }
 
 func compareResolved(a, b fib.NextHop) int {
@@ -252,6 +265,11 @@ func (a *answer) find(r *RIB) {
 
 // through tries e and reports whether the search ends here.
 func (a *answer) through(r *RIB, e *entry) bool {
+	for _, h := range r.markedHops(e) {
+		if h.marked && !h.busy {
+			r.resolve(h)
+		}
+	}
 	why := make([]Reason, len(e.candidates))
 	for i, c := range e.candidates {
 		why[i] = r.eligible(e, c.path)
@@ -291,6 +309,21 @@ func (a *answer) through(r *RIB, e *entry) bool {
 		}
 	}
 	return true
+}
+
+// markedHops gives the marked next hops of e's candidates in the order of their
+// addresses.
+func (r *RIB) markedHops(e *entry) []*nextHop {
+	var hops []*nextHop
+	for _, c := range e.candidates {
+		for _, h := range c.path.hops {
+			if h.marked {
+				hops = append(hops, h)
+			}
+		}
+	}
+	slices.SortFunc(hops, compareNextHops)
+	return hops
 }
 
 // end takes the answer of a route without a gateway.

@@ -9,6 +9,7 @@ type pending struct {
 	entries    []*entry              // to be decided
 	unresolved map[*nextHop]struct{} // to be resolved
 	unused     []*group              // may have no entry any more
+	regraded   bool                  // the set of recursive next hops changed
 	stack      int                   // resolutions under way
 	retry      bool                  // what the FIB refused may have room now
 	queue      []pathJob             // entries of whole paths, to be decided
@@ -93,6 +94,10 @@ func (r *RIB) walkAll() {
 // commit works off the marks: first next hops and, in place, their groups, so that
 // traffic leaves what is lost before any prefix is touched; then the prefixes.
 func (r *RIB) commit() {
+	if r.regraded {
+		r.regraded = false
+		r.markRecursive()
+	}
 	r.resolveMarked()
 	for _, e := range r.entries {
 		e.marked = false

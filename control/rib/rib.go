@@ -78,7 +78,7 @@ type RIB struct {
 	nextHops  map[*nextHop]struct{}  // all that some path uses
 	fixed     map[fixedKey]*nextHop  // those without a gateway
 	gateways  bart.Table[[]*nextHop] // the others, by gateway
-	recursive map[*nextHop]struct{}  // those whose resolution asked another next hop
+	recursive map[*nextHop]struct{}  // those whose answer depends on other next hops
 	groups    map[string]*group
 	lastID    uint32 // of the next hop made last
 

@@ -18,12 +18,12 @@ func addr(s string) netip.Addr     { return netip.MustParseAddr(s) }
 // testRIB is a RIB with a fake FIB and a clock that stands still.
 type testRIB struct {
 	*RIB
-	t   testing.TB
+	t   failer
 	fib *fakeFIB
 	now time.Time
 }
 
-func newTestRIB(t testing.TB, o Options) *testRIB {
+func newTestRIB(t failer, o Options) *testRIB {
 	r := &testRIB{t: t, fib: newFakeFIB(t), now: time.Unix(1_700_000_000, 0)}
 	o.Clock = func() time.Time { return r.now }
 	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
