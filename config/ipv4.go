@@ -53,7 +53,7 @@ func (d *decoder) network(at hcl.Range, what, text string) (netip.Prefix, bool) 
 
 var special = []struct {
 	prefix netip.Prefix
-	what   string
+	use    string
 }{
 	{netip.MustParsePrefix("0.0.0.0/8"), "in 0.0.0.0/8, which means \"this network\" (RFC 1122)"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "a loopback address (RFC 1122)"},
@@ -63,13 +63,21 @@ var special = []struct {
 
 // unicast refuses an address that no single host on a link can have.
 func (d *decoder) unicast(at hcl.Range, what string, a netip.Addr) bool {
-	for _, s := range special {
-		if s.prefix.Contains(a) {
-			d.found.add(at, "%s %s is %s", what, a, s.what)
-			return false
-		}
+	if use := specialUse(netip.PrefixFrom(a, 32)); use != "" {
+		d.found.add(at, "%s %s is %s", what, a, use)
+		return false
 	}
 	return true
+}
+
+// specialUse says what all addresses of p are reserved for, empty where they are not.
+func specialUse(p netip.Prefix) string {
+	for _, s := range special {
+		if s.prefix.Bits() <= p.Bits() && s.prefix.Contains(p.Addr()) {
+			return s.use
+		}
+	}
+	return ""
 }
 
 // host refuses the network and the broadcast address of a subnet, which no host

@@ -9,11 +9,11 @@ func (d *decoder) routes(sections []*section) {
 	for _, s := range sections {
 		r := Route{Distance: int(s.number("distance", 1, 1, 255))}
 		prefix, ok := d.network(s.name, "route", s.label)
-		if ok && prefix.Bits() > 0 {
-			d.unicast(s.name, "route", prefix.Addr())
-		}
 		r.Prefix = prefix
 		r.Action, r.Via = d.routeAction(s)
+		if use := specialUse(prefix); ok && use != "" && r.Action == ActionForward {
+			d.found.add(s.name, "route %s is not forwarded, it is %s; only an action is possible", prefix, use)
+		}
 		d.config.Routes = append(d.config.Routes, r)
 	}
 }
