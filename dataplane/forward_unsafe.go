@@ -56,7 +56,8 @@ func (w *Worker) check(r *receive, head, n uint32) int {
 		ipLen := uint64(bits.ReverseBytes16(uint16(h0 >> 16)))
 		bad := load64(p, 0)<<16 ^ mac
 		bad |= uint64(load32(p, atType)&0xff_ffff ^ typeVersion)
-		bad |= (ipLen - packet.IPv4Len | uint64(length) - packet.EthernetLen - ipLen) >> 63
+		below, beyond := ipLen-packet.IPv4Len, uint64(length)-packet.EthernetLen-ipLen
+		bad |= (below | beyond) >> 63
 		bad |= sum % 0xffff
 		bad |= uint64(suspect[uint8(h1>>32)] | suspect[uint8(h2)])
 		bad |= uint64(s.Flags & nmring.MoreFrag)

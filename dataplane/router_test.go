@@ -60,6 +60,7 @@ type router struct {
 	wires  map[string]*wire
 	order  []*wire
 	groups []uint16
+	routes map[netip.Prefix]bool
 }
 
 // wire is one port of the router and what stands at its other end.
@@ -101,7 +102,7 @@ func newRouter(t testing.TB, o routerOptions) *router {
 		o.workers = 1
 	}
 	r := &router{t: t, fib: oneFIB(), region: ringtest.Region(t, 16384, nmring.Stride),
-		now: time.Unix(1_800_000_000, 0), wires: make(map[string]*wire)}
+		now: time.Unix(1_800_000_000, 0), wires: make(map[string]*wire), routes: make(map[netip.Prefix]bool)}
 	var err error
 	r.state, err = dataplane.FormatState(make([]byte, dataplane.StateSize()),
 		dataplane.Identity{PID: 1, Workers: o.workers, Start: r.now})
@@ -123,11 +124,7 @@ func newRouter(t testing.TB, o routerOptions) *router {
 
 func (r *router) clear() {
 	w := r.fib.writer
-	var all []netip.Prefix
-	for p := range w.All() {
-		all = append(all, p)
-	}
-	for _, p := range all {
+	for p := range r.routes {
 		if _, err := w.Delete(p); err != nil {
 			r.t.Error(err)
 		}
@@ -190,6 +187,7 @@ func (r *router) route(prefix string, hops ...fib.NextHop) uint16 {
 	if err := r.fib.writer.Set(netip.MustParsePrefix(prefix), g); err != nil {
 		r.t.Fatal(err)
 	}
+	r.routes[netip.MustParsePrefix(prefix)] = true
 	return g
 }
 
