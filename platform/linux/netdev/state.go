@@ -74,7 +74,7 @@ func (n *Namespace) noInterface(name string) error {
 	}
 	var names []string
 	for _, l := range links {
-		if l.Attrs().Flags&unix.IFF_LOOPBACK == 0 {
+		if l.Attrs().RawFlags&unix.IFF_LOOPBACK == 0 {
 			names = append(names, l.Attrs().Name)
 		}
 	}
