@@ -29,7 +29,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, now func() time.T
 	root.SetArgs(args)
 	err := root.Execute()
 	if err != nil {
-		fmt.Fprintln(messages, clean(message(err)))
+		fmt.Fprintln(messages, cleanLines(message(err)))
 	}
 	return exitCode(err)
 }

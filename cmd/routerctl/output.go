@@ -102,19 +102,32 @@ func (t *table) write(p *page, indent string) {
 	}
 }
 
-// clean replaces what could steer a terminal: texts of BGP neighbours end up here.
+// clean replaces what could steer a terminal or add a line: texts of BGP neighbours
+// end up here.
 func clean(s string) string {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
-			return strings.Map(func(r rune) rune {
-				if unicode.IsPrint(r) || r == '\n' || r == '\t' {
-					return r
-				}
-				return '?'
-			}, s)
+			return strings.Map(printable, s)
 		}
 	}
 	return s
+}
+
+// cleanLines is clean for a text of several lines.
+func cleanLines(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return printable(r)
+	}, s)
+}
+
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }
 
 // dash stands in for what does not apply.

@@ -37,11 +37,17 @@ func TestGigabits(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	for s, want := range map[string]string{
-		"plain": "plain", "Zürich": "Zürich", "a\x1b[2Jb": "a?[2Jb", "c1 \u009b": "c1 ?", "two\nlines": "two\nlines",
+		"plain": "plain", "Zürich": "Zürich", "a\x1b[2Jb": "a?[2Jb", "c1 \u009b": "c1 ?", "a\nforged line": "a?forged line",
 	} {
 		if got := clean(s); got != want {
 			t.Errorf("clean(%q) = %q, want %q", s, got, want)
 		}
+	}
+}
+
+func TestCleanLines(t *testing.T) {
+	if got := cleanLines("two\nlines\x1b"); got != "two\nlines?" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -41,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // socketDir returns a folder whose name is short enough for a socket in it.
-func socketDir(t *testing.T) string {
+func socketDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ctl")
 	if err != nil {
@@ -52,7 +52,7 @@ func socketDir(t *testing.T) string {
 }
 
 // serve serves b and returns its control socket.
-func serve(t *testing.T, b api.Backend, access config.Access) string {
+func serve(t testing.TB, b api.Backend, access config.Access) string {
 	t.Helper()
 	socket := filepath.Join(socketDir(t), "routerd.sock")
 	srv := api.NewServer(api.Options{Backend: b, Log: slog.New(slog.DiscardHandler)})

@@ -3,11 +3,13 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -62,6 +64,9 @@ func TestSecondServer(t *testing.T) {
 	err := newServer(t).Listen(t.Context(), full(path))
 	if !errors.Is(err, api.ErrRunning) {
 		t.Errorf("second server: %v", err)
+	}
+	if want := fmt.Sprintf("(pid %d)", os.Getpid()); runtime.GOOS == "linux" && !strings.Contains(err.Error(), want) {
+		t.Errorf("second server: %v, want %s in it", err, want)
 	}
 	if _, err := api.NewClient(path).Status(t.Context()); err != nil {
 		t.Errorf("the first one was disturbed: %v", err)
