@@ -79,7 +79,7 @@ func TestFullDisk(t *testing.T) {
 		for yield([]byte(`{"prefix":"0.0.0.0/0"}`), nil) {
 		}
 	})
-	if err := c.printRows("ipv4-entry", rows); err == nil {
+	if err := c.printRows("fib", rows); err == nil {
 		t.Error("printRows: no error")
 	}
 	c.format = "text"

@@ -52,7 +52,7 @@ func (c *ctl) showFIB() *cobra.Command {
 func (c *ctl) fib(ctx context.Context, q api.FIBQuery) error {
 	client := c.client()
 	if c.format == "json" {
-		return c.printRows("ipv4-entry", client.FIBRows(ctx, q))
+		return c.printRows("fib", client.FIBRows(ctx, q))
 	}
 	p := newPage(c.out)
 	heading := !q.Single()
