@@ -15,8 +15,10 @@ func PinThread(cpu int) error {
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		return fmt.Errorf("cpu %d: %w", cpu, err)
 	}
-	one.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &one); err != nil || cpu < 0 {
+	if cpu >= 0 {
+		one.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
 		return fmt.Errorf("cpu %d cannot be used: this process may run on CPUs %s", cpu, ranges(&allowed))
 	}
 	return nil
