@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -277,7 +278,7 @@ func (s *session) describe() {
 	v := &s.view
 	v.Description, v.AS, v.Internal = s.conf.Description, s.conf.AS, s.internal()
 	v.Import, v.Export = s.conf.Import, s.conf.Export
-	v.HoldTime, v.MaxPrefixes = s.conf.HoldTime, s.limit()
+	v.HoldTime, v.MaxPrefixes = cmp.Or(s.conf.HoldTime, defaultHoldTime), s.limit()
 }
 
 func (s *session) snapshot() Neighbor {

@@ -18,7 +18,7 @@ import (
 
 const (
 	ourAS   uint32 = 64500
-	maxWait        = 60 * time.Second
+	maxWait        = 20 * time.Second
 )
 
 var ours = netip.MustParseAddr("127.0.0.1")
@@ -160,7 +160,9 @@ func newRig(t *testing.T) *rig {
 	}
 	r.s = s
 	t.Cleanup(func() {
-		if err := s.Close(ctx); err != nil {
+		closing, cancel := context.WithTimeout(context.Background(), maxWait)
+		defer cancel()
+		if err := s.Close(closing); err != nil {
 			t.Error(err)
 		}
 		if len(r.sink.stray) > 0 {

@@ -111,6 +111,13 @@ type State struct {
 	Done         error // why the connection ended; nil while it stands
 }
 
+// State returns what the far side has said so far.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state()
+}
+
 func (s *Session) state() State {
 	return State{Routes: maps.Clone(s.routes), Updates: s.updates, EndOfRIB: s.eor, Notification: s.notice, Done: s.done}
 }
