@@ -60,12 +60,18 @@ func command() *cobra.Command {
 	var o controlOptions
 	var check, showVersion bool
 	root := &cobra.Command{
-		Use:   "routerd",
+		Use:   "routerd [-n [FILE]]",
 		Short: "A router: forwards IPv4 between NIC rings on routes learned over BGP",
 		Long: "routerd reads routerd.conf, starts the forwarding process or attaches to the one that runs,\n" +
 			"speaks BGP and fills the FIB. SIGHUP applies the file again; SIGTERM stops both processes\n" +
 			"and gives the interfaces back to the kernel.",
-		Args:          noArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if check && len(args) == 1 {
+				o.configPath = args[0]
+				return nil
+			}
+			return noArgs(cmd, args)
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
