@@ -36,7 +36,6 @@ var allowed = map[string][]string{
 	"etc":           nil,
 	"cmd":           nil,
 	"test":          nil,
-	"internal/deps": nil,
 }
 
 type pkg struct {
@@ -155,7 +154,7 @@ func TestUnsafeAndSystemCallsHaveTheirPlaces(t *testing.T) {
 		if f.imports("unsafe") && !marked {
 			t.Errorf("%s imports unsafe; only files named *_unsafe.go may", f.path)
 		}
-		if f.imports("golang.org/x/sys/unix") && !marked && !strings.HasPrefix(f.path, "platform/") && !strings.HasPrefix(f.path, "internal/deps/") {
+		if f.imports("golang.org/x/sys/unix") && !marked && !strings.HasPrefix(f.path, "platform/") {
 			t.Errorf("%s imports golang.org/x/sys/unix; only platform/ and files named *_unsafe.go may", f.path)
 		}
 		if f.imports("C") {
