@@ -1,3 +1,5 @@
+//go:build !race
+
 package fib
 
 import (
@@ -9,8 +11,6 @@ import (
 	"github.com/gaissmai/bart"
 	"pgregory.net/rapid"
 )
-
-func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 func TestEveryLength(t *testing.T) {
 	w, table := newFIB(t, Options{})
@@ -120,22 +120,6 @@ func TestAgainstSlowList(t *testing.T) {
 		}
 	})
 	checkAll(t, w, slowList{})
-}
-
-// randomPrefix leans to /24 as real tables do, in a corner of the address space
-// small enough that prefixes meet. The shortest ones, slow by their size, are
-// rare.
-func randomPrefix(r *rand.Rand) netip.Prefix {
-	length := 12 + r.IntN(21)
-	switch r.IntN(400) {
-	case 0:
-		length = r.IntN(12)
-	default:
-		if r.IntN(3) == 0 {
-			length = 24
-		}
-	}
-	return netip.PrefixFrom(addrOf(r.Uint32()&0xc00fffff), length).Masked()
 }
 
 func TestLongRunAgainstBART(t *testing.T) {
