@@ -13,7 +13,8 @@ type System struct {
 	xdp *afxdp.Driver
 }
 
-// New makes a System with its packet buffers.
+// New makes a System with its packet buffers. The run directory must be this process's
+// alone: take a Lock in it first.
 func New(opt Options) (*System, error) {
 	xdp, err := afxdp.New(afxdp.Options{RunDir: opt.RunDir, Buffers: opt.Buffers, Log: opt.Log})
 	if err != nil {
@@ -30,9 +31,6 @@ func (s *System) openXDP(ifname string, opt OpenOptions) (nmring.Port, error) {
 	}
 	return p, nil
 }
-
-// Region is where the packet buffers of all ports are.
-func (s *System) Region() *nmring.Region { return s.xdp.Region() }
 
 // Settle gives back the interfaces that an earlier process left borrowed when it died,
 // but for those that are open. Call it when all ports of the configuration are open.

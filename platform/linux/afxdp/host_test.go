@@ -303,6 +303,7 @@ func TestRefusals(t *testing.T) {
 	refuse("xa", OpenOptions{Queues: 3}, "3 queues wanted, xa has at most 2: set queues = 2 in the port block")
 	refuse("xa", OpenOptions{Settings: nmring.Settings{MTU: 9000}}, "MTU 9000 is too big")
 	refuse("xa", OpenOptions{Queues: 1}, "ethtool -L PEER tx 1") // the peer sends on two
+	refuse("xa", OpenOptions{Slots: 1}, "a ring has 2 to 32768 slots")
 	refuse("xa", OpenOptions{Slots: 16000}, nmring.ErrNoBuffers.Error())
 
 	pass, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "xdp_pass", Type: ebpf.XDP, License: "GPL",
@@ -347,4 +348,50 @@ func TestQueuesAreFittedAndRestored(t *testing.T) {
 	if n := rx(); n != 4 {
 		t.Errorf("after Close %d queues, want 4", n)
 	}
+}
+
+func TestQueueIsFreeAfterClose(t *testing.T) {
+	enterNamespace(t)
+	layVeth(t, "xa", "pa", 1)
+	d := newDriver(t, t.TempDir())
+	p := openPort(t, d, "xa", OpenOptions{Slots: 64})
+	must(t, p.Close())
+	if !awaitRelease(d.umem, p.index, 0) {
+		t.Error("the queue stays busy")
+	}
+	p = openPort(t, d, "xa", OpenOptions{Slots: 64})
+	must(t, p.Close())
+	if err := p.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a second Close: %v", err)
+	}
+}
+
+func TestInterfaceWithoutNativeXDP(t *testing.T) {
+	enterNamespace(t)
+	if err := netlink.LinkAdd(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "da"}}); err != nil {
+		t.Skip("this kernel has no dummy interfaces: ", err)
+	}
+	d := newDriver(t, t.TempDir())
+	p := openPort(t, d, "da", OpenOptions{Slots: 64})
+	info := p.Info()
+	if info.Mode != "copy, generic XDP" || len(info.Notes) == 0 {
+		t.Errorf("Info: %+v", info)
+	}
+}
+
+func TestChangedMACAddressIsFollowed(t *testing.T) {
+	enterNamespace(t)
+	layVeth(t, "xa", "pa", 1)
+	d := newDriver(t, t.TempDir())
+	p := openPort(t, d, "xa", OpenOptions{Slots: 64})
+	mac := [6]byte{2, 0, 0, 0, 0, 0x77}
+	must(t, netlink.LinkSetHardwareAddr(linkOf(t, "xa"), mac[:]))
+	for deadline := time.Now().Add(patience); p.Info().MAC != mac; {
+		if time.Now().After(deadline) {
+			t.Fatal("Info shows the old address")
+		}
+		_, _ = unix.Poll(nil, 1)
+	}
+	newWire(t, "pa").send(udp(mac, macOf(t, "pa"), transit, 1, 40))
+	awaitFrames(t, p, 0)
 }

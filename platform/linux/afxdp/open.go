@@ -5,8 +5,6 @@ package afxdp
 import (
 	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -14,8 +12,7 @@ import (
 	"routerd/nmring"
 )
 
-// drainPatience is how long Close waits for frames in flight to leave.
-const drainPatience = 100 * time.Millisecond
+const maxSlots = 32768
 
 // OpenOptions say how to open a port.
 type OpenOptions struct {
@@ -29,6 +26,9 @@ type OpenOptions struct {
 func (d *Driver) Open(ifname string, opt OpenOptions) (*Port, error) {
 	if opt.Slots == 0 {
 		opt.Slots = defaultSlots
+	}
+	if opt.Slots < nmring.MinSlots || opt.Slots > maxSlots || opt.Queues < 0 {
+		return nil, fmt.Errorf("xdp:%s: %d slots, %d queues: a ring has %d to %d slots", ifname, opt.Slots, opt.Queues, nmring.MinSlots, maxSlots)
 	}
 	d.mu.Lock()
 	if d.ports[ifname] != nil {
@@ -172,55 +172,4 @@ func (p *Port) errAttached(id uint32) error {
 // tooBig says why an MTU cannot be had.
 func (u *umem) tooBig(mtu int) error {
 	return fmt.Errorf("MTU %d is too big: packet buffers hold %d bytes; set mtu = %d or less in the port block", mtu, int(u.stride)-headroom, u.maxMTU())
-}
-
-// Close takes the program off, lets frames in flight leave, gives the interface back to
-// the kernel as it was, and frees every buffer.
-func (p *Port) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return fmt.Errorf("xdp:%s: %w", p.ifname, os.ErrClosed)
-	}
-	p.closed = true
-	var errs []error
-	if p.loan != nil {
-		p.driver.ns.Unwatch(p.index)
-	}
-	if p.prog != nil {
-		errs = append(errs, p.prog.detach())
-	}
-	if p.arp != nil {
-		errs = append(errs, p.arp.Close())
-	}
-	p.drain()
-	for _, qu := range p.queues {
-		errs = append(errs, qu.socket.close())
-	}
-	if p.prog != nil {
-		errs = append(errs, p.prog.close())
-	}
-	for _, qu := range p.queues {
-		p.driver.umem.region.Give(qu.rx.buffers()...)
-		p.driver.umem.region.Give(qu.tx.buffers()...)
-	}
-	if p.loan != nil {
-		errs = append(errs, p.loan.Return())
-	}
-	p.driver.mu.Lock()
-	delete(p.driver.ports, p.ifname)
-	p.driver.mu.Unlock()
-	return errors.Join(errs...)
-}
-
-// drain waits, with a limit, until the kernel has sent what it has: drivers have been
-// seen to hang when a queue is closed under load.
-func (p *Port) drain() {
-	deadline := time.Now().Add(drainPatience)
-	for _, qu := range p.queues {
-		for !p.gone.Load() && qu.tx.kernel.len() > 0 && time.Now().Before(deadline) {
-			qu.tx.complete()
-			time.Sleep(time.Millisecond)
-		}
-	}
 }

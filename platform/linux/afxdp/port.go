@@ -72,6 +72,9 @@ func (p *Port) Info() nmring.Info {
 	if p.queues[0].socket.zeroCopy {
 		info.Mode = "zero copy"
 	}
+	if p.prog.generic {
+		info.Mode = "copy, generic XDP"
+	}
 	if s.Gone {
 		info.Notes = append(info.Notes, "the interface has been deleted")
 		return info

@@ -79,11 +79,7 @@ func (s *socket) bind(ifindex, queue int, share *socket) error {
 	if share != nil {
 		to.Flags, to.SharedUmemFD = unix.XDP_SHARED_UMEM, uint32(share.fd)
 	}
-	err := unix.Bind(s.fd, to)
-	for deadline := time.Now().Add(bindPatience); errors.Is(err, unix.EBUSY) && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-		err = unix.Bind(s.fd, to)
-	}
+	err := s.bindPatiently(to)
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("queue %d is in use by another AF_XDP socket: stop the program that has it (ss --xdp -p shows it)", queue)
@@ -93,6 +89,30 @@ func (s *socket) bind(ifindex, queue int, share *socket) error {
 	options, err := unix.GetsockoptInt(s.fd, unix.SOL_XDP, unix.XDP_OPTIONS)
 	s.zeroCopy = err == nil && options&unix.XDP_OPTIONS_ZEROCOPY != 0
 	return nil
+}
+
+// bindPatiently binds, and tries again for a while where the queue is busy: the kernel
+// clears a closed socket away some time after its close.
+func (s *socket) bindPatiently(to *unix.SockaddrXDP) error {
+	err := unix.Bind(s.fd, to)
+	for deadline := time.Now().Add(bindPatience); errors.Is(err, unix.EBUSY) && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+		err = unix.Bind(s.fd, to)
+	}
+	return err
+}
+
+// awaitRelease waits until the driver has let go of the buffers of a zero-copy socket of
+// this queue, which the kernel sees to some time after its close. Another socket can be
+// bound from then on. It reports false when that does not happen.
+func awaitRelease(u *umem, ifindex, queue int) bool {
+	probe, err := newSocket(u, nmring.MinSlots, false)
+	if err != nil {
+		return false
+	}
+	defer probe.close()
+	err = probe.bindPatiently(&unix.SockaddrXDP{Flags: unix.XDP_COPY, Ifindex: uint32(ifindex), QueueID: uint32(queue)})
+	return !errors.Is(err, unix.EBUSY)
 }
 
 // send makes the kernel look at the transmit ring, receive at the fill ring.
@@ -112,7 +132,8 @@ func (s *socket) receive() error {
 	return nil // anything else passes, and the next sync asks again
 }
 
-// close frees the queue. In copy mode the kernel does not touch the buffers afterwards.
+// close frees the queue. In copy mode the kernel does not touch the buffers afterwards;
+// a driver that reads and writes them itself does until awaitRelease returns.
 func (s *socket) close() error {
 	err := unix.Close(s.fd)
 	for _, m := range s.mapped {
