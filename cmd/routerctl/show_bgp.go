@@ -90,9 +90,9 @@ func (c *ctl) bgpNeighbor(p *page, n api.BGPNeighbor) {
 	p.linef("  state         %s for %s", n.State, c.age(n.Since))
 	p.linef("  last down     %s", c.lastDown(n))
 	if n.RouterID.IsValid() {
-		p.linef("  router id     %s, our address %s", n.RouterID, n.LocalAddress)
+		p.linef("  router id     %s", n.RouterID)
 	}
-	p.linef("  routes        received %s of at most %s, accepted %s, advertised %s", number(n.Received), number(n.MaxPrefixes), number(n.Accepted), number(n.Advertised))
+	p.linef("  routes        received %s of at most %s, accepted %s; of this router's own, advertised %s", number(n.Received), number(n.MaxPrefixes), number(n.Accepted), number(n.Advertised))
 	for _, r := range n.Refused {
 		p.linef("  refused       %s: %s", number(r.Routes), r.Reason)
 	}
@@ -100,15 +100,14 @@ func (c *ctl) bgpNeighbor(p *page, n api.BGPNeighbor) {
 	p.linef("  export        %s", policy(n.ExportPolicy, "advertised"))
 	hold := fmt.Sprintf("%d s configured", n.HoldTime)
 	if n.Negotiated > 0 {
-		hold += fmt.Sprintf(", %d s negotiated, keepalive %d s", n.Negotiated, n.Keepalive)
+		hold += fmt.Sprintf(", %d s negotiated", n.Negotiated)
 	}
 	p.linef("  hold time     %s", hold)
 	p.linef("  protection    TCP MD5 %s, TTL security %s", onOff(n.TCPMD5), onOff(n.TTLSecurity))
-	p.linef("  capabilities  sent %s", dash(strings.Join(n.CapsSent, ", ")))
-	p.linef("                received %s", dash(strings.Join(n.CapsReceived, ", ")))
-	p.linef("  updates       received %s, sent %s", number(n.InUpdates), number(n.OutUpdates))
+	p.linef("  capabilities  received %s", dash(strings.Join(n.CapsReceived, ", ")))
+	p.linef("  updates       %s received", number(n.InUpdates))
 	p.linef("  end of RIB    %s", yesNo(n.EndOfRIB, "received", "not received yet"))
-	p.linef("  lag           %s changes on their way to the RIB, the oldest %.3f s old", number(n.QueueDepth), n.LagSeconds)
+	p.linef("  lag           %s changes on their way to the RIB, longest wait since start %.3f s", number(n.QueueDepth), n.WorstLag)
 	for _, note := range n.Notes {
 		p.linef("  ! %s", note)
 	}

@@ -65,7 +65,7 @@ func (r *router) Status(context.Context) (api.Status, error) {
 		case n.State != string(api.SessionEstablished):
 			s.NotReady = append(s.NotReady, fmt.Sprintf("neighbor %s is %s", n.Address, n.State))
 			continue
-		case !n.EndOfRIB && n.Import != "":
+		case !n.EndOfRIB && n.Import != "" && time.Since(n.Since) < patience:
 			s.NotReady = append(s.NotReady, fmt.Sprintf("neighbor %s has not sent its whole table", n.Address))
 		}
 		s.Sessions.Used++
@@ -81,6 +81,10 @@ func (r *router) Status(context.Context) (api.Status, error) {
 	}
 	return s, nil
 }
+
+// patience is how long an End-of-RIB is waited for before the router calls itself ready;
+// a neighbour without graceful restart may never send one.
+const patience = 2 * time.Minute
 
 // dataplaneStatus is called under mu.
 func (r *router) dataplaneStatus() api.Dataplane {
@@ -194,7 +198,7 @@ func (r *router) BGP(context.Context) (api.BGP, error) {
 			MaxPrefixes: n.MaxPrefixes, ImportPolicy: n.Import, ExportPolicy: n.Export,
 			HoldTime: int(c.HoldTime / time.Second), Negotiated: int(n.HoldTime / time.Second),
 			TCPMD5: c.PasswordFile != "", TTLSecurity: c.TTLSecurity,
-			CapsReceived: n.Capabilities, EndOfRIB: n.EndOfRIB, InUpdates: n.Updates, QueueDepth: lag.Waiting,
+			CapsReceived: n.Capabilities, EndOfRIB: n.EndOfRIB, InUpdates: n.Updates, QueueDepth: lag.Waiting, WorstLag: lag.Worst.Seconds(),
 			RetryAt: n.RetryAt,
 		}
 		for _, f := range n.Refused {

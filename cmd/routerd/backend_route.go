@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/netip"
+	"time"
 
 	"routerd/control/api"
 	"routerd/control/bgp"
@@ -86,10 +87,13 @@ func (v *renderer) fibEntry(route rib.Route) api.FIBEntry {
 	return e
 }
 
-func (v *renderer) candidate(c rib.Candidate) api.Candidate {
+// candidate shows c; since is when the candidates in use became so.
+func (v *renderer) candidate(c rib.Candidate, since time.Time) api.Candidate {
 	out := api.Candidate{Source: sources[c.Source], Distance: int(c.Distance), Best: c.Used, Action: apiActions[c.Action],
 		Peer: c.Peer, PeerDescription: v.descriptions[c.Peer], Note: c.Detail}
-	if !c.Used {
+	if c.Used {
+		out.Since = since
+	} else {
 		out.Loses = c.Loses.String()
 	}
 	if c.Stale {
@@ -185,7 +189,7 @@ func (r *router) Routes(ctx context.Context, q api.RouteQuery) iter.Seq2[api.Rou
 			}
 			out := api.Route{Prefix: route.Prefix, InFIB: route.InFIB, NotInFIB: route.Problem, Candidates: []api.Candidate{}}
 			for _, c := range route.Candidates {
-				out.Candidates = append(out.Candidates, v.candidate(c))
+				out.Candidates = append(out.Candidates, v.candidate(c, route.Since))
 			}
 			if q.Address.IsValid() {
 				out.Covering = v.covering(r.rib.Covering(q.Address), route.Prefix)

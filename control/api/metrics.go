@@ -167,9 +167,8 @@ func (c *Collector) bgp(ctx context.Context, e *emitter) error {
 			e.gauge(bgpRefusedDesc, float64(r.Routes), addr, r.Reason)
 		}
 		e.counter(bgpInDesc, n.InUpdates, addr)
-		e.counter(bgpOutDesc, n.OutUpdates, addr)
 		e.gauge(bgpQueueDesc, float64(n.QueueDepth), addr)
-		e.gauge(bgpLagDesc, n.LagSeconds, addr)
+		e.gauge(bgpLagDesc, n.WorstLag, addr)
 	}
 	return nil
 }

@@ -53,9 +53,8 @@ var (
 	bgpRefusedDesc    = desc("bgp_refused_routes", "Routes received and not accepted.", "neighbor", "reason")
 	bgpMaxDesc        = desc("bgp_max_routes", "Routes the neighbour may send before the session is ended.", "neighbor")
 	bgpInDesc         = desc("bgp_receive_updates_total", "UPDATE messages received.", "neighbor")
-	bgpOutDesc        = desc("bgp_transmit_updates_total", "UPDATE messages sent.", "neighbor")
 	bgpQueueDesc      = desc("bgp_queued_changes", "Changes received and not yet in the RIB.", "neighbor")
-	bgpLagDesc        = desc("bgp_lag_seconds", "Age of the oldest change not yet in the RIB.", "neighbor")
+	bgpLagDesc        = desc("bgp_worst_lag_seconds", "Longest wait of an UPDATE for the RIB since start.", "neighbor")
 
 	portDescs  = describeCounters("port", "port")
 	queueDescs = describeCounters("queue", "port", "queue", "worker")

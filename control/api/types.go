@@ -209,10 +209,9 @@ type BGPNeighbor struct {
 	State        SessionState `json:"session-state"`
 	Since        time.Time    `json:"last-change,omitzero"` // when State was entered
 	RouterID     netip.Addr   `json:"peer-router-id,omitzero"`
-	LocalAddress netip.Addr   `json:"local-address,omitzero"`
 	Received     int          `json:"received"`   // routes in the session before policy
 	Accepted     int          `json:"accepted"`   // of them after policy
-	Advertised   int          `json:"advertised"` // routes told to the neighbour
+	Advertised   int          `json:"advertised"` // routes of this router that the export policy lets through to it
 	Refused      []Refused    `json:"refused,omitzero"`
 	MaxPrefixes  int          `json:"max-prefixes"`
 	ImportPolicy string       `json:"import-policy,omitzero"`
@@ -221,16 +220,13 @@ type BGPNeighbor struct {
 	RetryAt      time.Time    `json:"retry-at,omitzero"` // when a session held down is tried again
 	HoldTime     int          `json:"hold-time"`         // seconds, as configured
 	Negotiated   int          `json:"negotiated-hold-time,omitzero"`
-	Keepalive    int          `json:"keepalive-interval,omitzero"`
 	TCPMD5       bool         `json:"tcp-md5"`
 	TTLSecurity  bool         `json:"ttl-security"`
-	CapsSent     []string     `json:"capabilities-advertised,omitzero"`
 	CapsReceived []string     `json:"capabilities-received,omitzero"`
 	EndOfRIB     bool         `json:"end-of-rib-received"`
 	InUpdates    uint64       `json:"in-updates"`
-	OutUpdates   uint64       `json:"out-updates"`
-	QueueDepth   int          `json:"queue-depth"` // changes received and not yet in the RIB
-	LagSeconds   float64      `json:"lag-seconds"` // age of the oldest of them
+	QueueDepth   int          `json:"queue-depth"`       // changes received and not yet in the RIB
+	WorstLag     float64      `json:"worst-lag-seconds"` // longest wait of an UPDATE for the RIB since start
 	Notes        []string     `json:"notes,omitzero"`
 }
 

@@ -131,16 +131,16 @@ func sessions() []api.BGPNeighbor {
 	return []api.BGPNeighbor{
 		{
 			Address: transitA, AS: 64496, Description: "Transit A", State: api.SessionEstablished, Since: ago(76 * time.Hour),
-			RouterID: transitA, LocalAddress: addr("198.51.100.2"), Received: 1_021_301, Accepted: 1_019_822, Advertised: 1,
+			RouterID: transitA, Received: 1_021_301, Accepted: 1_019_822, Advertised: 1,
 			Refused:     []api.Refused{{Reason: "import policy", Routes: 1_470}, {Reason: "own AS in the AS path", Routes: 9}},
-			MaxPrefixes: 1_200_000, ImportPolicy: "transit-in", ExportPolicy: "announce-ours", HoldTime: 90, Negotiated: 90, Keepalive: 30,
-			TCPMD5: true, CapsSent: caps, CapsReceived: caps, EndOfRIB: true, InUpdates: 180_312, OutUpdates: 2,
-			QueueDepth: 311, LagSeconds: 0.012,
+			MaxPrefixes: 1_200_000, ImportPolicy: "transit-in", ExportPolicy: "announce-ours", HoldTime: 90, Negotiated: 90,
+			TCPMD5: true, CapsReceived: caps, EndOfRIB: true, InUpdates: 180_312,
+			QueueDepth: 311, WorstLag: 0.012,
 		},
 		{
 			Address: transitB, AS: 64497, Description: "Transit B", State: api.SessionEstablished, Since: ago(76 * time.Hour),
 			Received: 1_020_977, Accepted: 1_019_514, Advertised: 1, MaxPrefixes: 1_200_000, ImportPolicy: "transit-in", ExportPolicy: "announce-ours",
-			HoldTime: 90, Negotiated: 30, Keepalive: 10, CapsSent: caps, CapsReceived: caps[:3], EndOfRIB: true,
+			HoldTime: 90, Negotiated: 30, CapsReceived: caps[:3], EndOfRIB: true,
 			LastDown: &api.Down{Time: ago(77 * time.Hour), Reason: "hold timer expired"},
 		},
 		{
@@ -150,8 +150,8 @@ func sessions() []api.BGPNeighbor {
 		},
 		{
 			Address: addr("198.51.100.9"), AS: 64499, State: api.SessionEstablished, Since: ago(time.Minute), Received: 412,
-			Refused: []api.Refused{{Reason: "no import policy (RFC 8212)", Routes: 412}}, MaxPrefixes: 1_200_000, HoldTime: 90, Negotiated: 90, Keepalive: 30,
-			CapsSent: caps, CapsReceived: caps, Notes: []string{"no import policy: 412 routes refused (RFC 8212)"},
+			Refused: []api.Refused{{Reason: "no import policy (RFC 8212)", Routes: 412}}, MaxPrefixes: 1_200_000, HoldTime: 90, Negotiated: 90,
+			CapsReceived: caps, Notes: []string{"no import policy: 412 routes refused (RFC 8212)"},
 		},
 	}
 }
