@@ -1,6 +1,7 @@
 package rib
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -122,11 +123,11 @@ func (r *RIB) end(s *peer) {
 	s.down = true
 	repair := map[*group]struct{}{}
 	for _, h := range s.hops {
-		for g := range h.groups {
-			repair[g] = struct{}{}
-		}
-		r.redecideUsers(h)
+		maps.Copy(repair, h.groups)
 	}
 	r.repair(repair)
-	r.markRecursive()
+	for _, h := range s.hops {
+		r.redecideUsers(h)
+	}
+	r.recursiveStale = true
 }

@@ -35,7 +35,10 @@ type fakeGroup struct {
 	held    bool
 }
 
-var _ Programmer = (*fakeFIB)(nil)
+var (
+	_ Programmer = (*fakeFIB)(nil)
+	_ Programmer = (*fib.Writer)(nil)
+)
 
 // failer is what the tests' own tools need of a testing.TB.
 type failer interface {

@@ -12,9 +12,9 @@ import (
 // Bounds of a resolution. A next hop beyond them is unresolved: no chain of routes
 // that a peer invents makes the RIB slow.
 const (
-	maxDepth = 8  // routes between a next hop and its connected subnet
-	maxAsked = 64 // prefixes looked at for one next hop
-	maxStack = 64 // next hops being resolved at one time
+	maxDepth = 8   // routes between a next hop and its connected subnet
+	maxAsked = 256 // prefixes looked at for one next hop
+	maxStack = 64  // next hops being resolved at one time
 )
 
 // nextHop is a gateway as a route names it, kept apart for each BGP session and
@@ -137,6 +137,9 @@ func (r *RIB) resolveMarked() {
 		resolved []fib.NextHop
 		asked    []uint64
 	}
+	if len(r.unresolved) == 0 {
+		return
+	}
 	before := map[*nextHop]answered{}
 	for len(r.unresolved) > 0 {
 		marked := slices.SortedFunc(maps.Keys(r.unresolved), compareNextHops)
@@ -152,10 +155,7 @@ func (r *RIB) resolveMarked() {
 				r.resolve(h)
 			}
 		}
-		if r.regraded {
-			r.regraded = false
-			r.markRecursive()
-		}
+		r.markRecursive()
 	}
 
 	repair := map[*group]struct{}{}
@@ -163,6 +163,9 @@ func (r *RIB) resolveMarked() {
 		if !slices.Equal(was.resolved, h.resolved) {
 			maps.Copy(repair, h.groups)
 		}
+	}
+	r.repair(repair)
+	for h, was := range before {
 		if (len(was.resolved) > 0) != (len(h.resolved) > 0) {
 			r.redecideUsers(h)
 		}
@@ -171,7 +174,6 @@ func (r *RIB) resolveMarked() {
 			r.markKeys(h.asked)
 		}
 	}
-	r.repair(repair)
 }
 
 func compareNextHops(a, b *nextHop) int {
@@ -217,7 +219,7 @@ func (r *RIB) grade(h *nextHop, recursive bool) {
 	if _, was := r.recursive[h]; was == recursive {
 		return
 	}
-	r.regraded = true
+	r.recursiveStale = true
 	if recursive {
 		r.recursive[h] = struct{}{}
 	} else {
@@ -250,12 +252,14 @@ func (a *answer) find(r *RIB) {
 			a.problem = "only the default route leads to it, which BGP next hops do not use"
 			return
 		}
-		if a.through(r, e) {
-			break
-		}
+		found := a.through(r, e)
 		if len(a.asked) > maxAsked {
+			a.asked = a.asked[:maxAsked+1]
 			a.resolved, a.problem = nil, "too many routes to ask"
 			return
+		}
+		if found {
+			break
 		}
 	}
 	if a.depth > maxDepth {

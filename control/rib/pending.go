@@ -6,14 +6,14 @@ import "net/netip"
 // the lock are worked off by commit before it is released; what may be long is
 // queued and worked off by settle in chunks.
 type pending struct {
-	entries    []*entry              // to be decided
-	unresolved map[*nextHop]struct{} // to be resolved
-	unused     []*group              // may have no entry any more
-	regraded   bool                  // the set of recursive next hops changed
-	stack      int                   // resolutions under way
-	retry      bool                  // what the FIB refused may have room now
-	queue      []pathJob             // entries of whole paths, to be decided
-	walk       struct {              // all entries, to be decided
+	entries        []*entry              // to be decided
+	unresolved     map[*nextHop]struct{} // to be resolved
+	unused         []*group              // may have no entry any more
+	recursiveStale bool                  // every recursive next hop is to be resolved
+	stack          int                   // resolutions under way
+	retry          bool                  // what the FIB refused may have room now
+	queue          []pathJob             // entries of whole paths, to be decided
+	walk           struct {              // all entries, to be decided
 		active bool
 		after  netip.Prefix // the last one done; invalid: none
 	}
@@ -52,19 +52,21 @@ func (r *RIB) markNextHop(h *nextHop) { r.unresolved[h] = struct{}{} }
 // markCovered marks the next hops that a change of p's candidates may concern:
 // those inside p, and then all that resolve through other next hops.
 func (r *RIB) markCovered(p netip.Prefix) {
-	any := false
 	for _, inside := range r.gateways.Subnets(p) {
-		any = true
+		r.recursiveStale = true
 		for _, h := range inside {
 			r.markNextHop(h)
 		}
 	}
-	if any {
-		r.markRecursive()
-	}
 }
 
+// markRecursive marks every recursive next hop where something changed that one of
+// them may depend on.
 func (r *RIB) markRecursive() {
+	if !r.recursiveStale {
+		return
+	}
+	r.recursiveStale = false
 	for h := range r.recursive {
 		r.markNextHop(h)
 	}
@@ -94,10 +96,7 @@ func (r *RIB) walkAll() {
 // commit works off the marks: first next hops and, in place, their groups, so that
 // traffic leaves what is lost before any prefix is touched; then the prefixes.
 func (r *RIB) commit() {
-	if r.regraded {
-		r.regraded = false
-		r.markRecursive()
-	}
+	r.markRecursive()
 	r.resolveMarked()
 	for _, e := range r.entries {
 		e.marked = false

@@ -46,7 +46,7 @@ func (p *program) init() {
 
 // Attach makes p the FIB and programs every route into it. What p holds already
 // and the RIB has no route for yet keeps forwarding until Sweep; Attach returns
-// the number of prefixes found. Nobody else may use p until Detach.
+// the number of prefixes found. Until Detach p may be used in WithFIB only.
 func (r *RIB) Attach(p Programmer) (found int) {
 	unswept := new(bart.Lite)
 	for prefix := range p.All() {
@@ -75,6 +75,19 @@ func (r *RIB) Detach() {
 	for _, g := range r.groups {
 		g.err = nil
 	}
+}
+
+// WithFIB calls f while the RIB leaves the attached FIB alone, for what else its
+// writer has to tell or to do, and reports whether there was one. f must be short,
+// must not change prefixes or groups, and must not call the RIB.
+func (r *RIB) WithFIB(f func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fib == nil {
+		return false
+	}
+	f()
+	return true
 }
 
 // Sweep deletes from the FIB what was there at Attach and has not become a route

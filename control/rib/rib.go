@@ -18,6 +18,12 @@
 //     resolves, or it is listed as failed with the FIB's reason.
 //   - A prefix is never resolved through itself.
 //
+// A next hop follows the longest match that has an eligible candidate, with these
+// exceptions: a BGP next hop never follows the default route; a blackhole or
+// unreachable route is followed only where it is a /32, as an anchor of an aggregate
+// says nothing about the way to a neighbour; the router's own and its subnets'
+// broadcast addresses are no neighbours.
+//
 // Every method may be called from any goroutine. Changes take effect before the
 // call returns. Changes and reads share one lock, held for at most one chunk of
 // prefixes at a time, so a read waits for milliseconds behind a full table.

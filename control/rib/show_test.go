@@ -145,13 +145,14 @@ func TestSinceIsTheLastChangeOfTheWinners(t *testing.T) {
 // Readers and writers from several goroutines; the race detector judges.
 func TestConcurrentReadersAndWriters(t *testing.T) {
 	r := New(Options{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnLocalRoutes: func([]netip.Prefix) {}})
-	r.Attach(newFakeFIB(t))
+	f := newFakeFIB(t)
+	r.Attach(f)
 	r.SetPorts(twoPorts())
 	var writers, readers sync.WaitGroup
 	done := make(chan struct{})
 	for _, read := range []func(){
 		func() { r.Lookup(addr("11.0.5.1")); r.Covering(addr("11.0.5.1")); r.Get(prefix("11.0.5.0/24")) },
-		func() { r.Status(); r.NextHops(); r.Failures(10) },
+		func() { r.Status(); r.NextHops(); r.Failures(10); r.WithFIB(func() { f.Get(everything) }) },
 		func() {
 			for range r.Routes(everything) {
 			}
@@ -198,5 +199,19 @@ func TestConcurrentReadersAndWriters(t *testing.T) {
 	readers.Wait()
 	if s := r.Status(); s.EBGP != 2000 || s.InFIB != 2000+len(twoPortsFIB)+1 || s.Busy {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// Deciding a prefix again allocates nothing.
+func TestChooseDoesNotAllocate(t *testing.T) {
+	r := newTestRIB(t, Options{Multipath: 2})
+	r.SetPorts(twoPorts())
+	r.SetStatics([]StaticRoute{{Prefix: prefix("8.8.8.0/24"), Action: fib.ActionBlackhole, Distance: 250}})
+	for _, peer := range []string{"198.51.100.1", "192.0.2.9", "192.0.2.10"} {
+		r.UpdateBGP([]Change{change("8.8.8.0/24", peer, ebgp(peer))})
+	}
+	e, _ := r.table.Get(prefix("8.8.8.0/24"))
+	if n := testing.AllocsPerRun(100, func() { r.mark(e); r.commit() }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
