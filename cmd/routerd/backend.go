@@ -70,7 +70,10 @@ func (r *router) Status(context.Context) (api.Status, error) {
 		}
 		s.Sessions.Used++
 	}
-	if r.unswept != nil {
+	if !r.up.Load() {
+		s.NotReady = append(s.NotReady, "routerd is starting")
+	}
+	if r.unswept != nil && routes.Stale > 0 {
 		s.NotReady = append(s.NotReady, fmt.Sprintf("%d routes from before the restart wait to be relearned from %v", routes.Stale, r.unswept.waiting()))
 	}
 	if routes.Failed > 0 {

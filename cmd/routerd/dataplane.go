@@ -131,7 +131,7 @@ func runDataplane(ctx context.Context, runDir string, setup attach.Setup, ready 
 	if err != nil {
 		return err
 	}
-	f := newForwarding(system, plane, cancel, log)
+	f := newForwarding(system, plane, log)
 	var fds, sizes [attach.Segments]int
 	for i, m := range memory {
 		fds[i], sizes[i] = m.FD(), len(m.Bytes())
@@ -157,7 +157,7 @@ func runDataplane(ctx context.Context, runDir string, setup attach.Setup, ready 
 	}
 	log.Info("forwarding process ready", "pid", os.Getpid(), "workers", setup.Workers, "idle", setup.Idle)
 	err = f.server.Serve(ctx)
-	f.closePorts()
+	f.Stop()
 	stopWorkers()
 	return errors.Join(err, <-running)
 }

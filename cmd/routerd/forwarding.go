@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +22,6 @@ type forwarding struct {
 	system *platform.System
 	plane  *dataplane.Dataplane
 	server *attach.Server
-	cancel context.CancelFunc
 	log    *slog.Logger
 
 	mu    sync.Mutex
@@ -38,8 +36,8 @@ type openPort struct {
 	err   error // of the last change
 }
 
-func newForwarding(system *platform.System, plane *dataplane.Dataplane, cancel context.CancelFunc, log *slog.Logger) *forwarding {
-	return &forwarding{system: system, plane: plane, cancel: cancel, log: log, ports: map[string]*openPort{}}
+func newForwarding(system *platform.System, plane *dataplane.Dataplane, log *slog.Logger) *forwarding {
+	return &forwarding{system: system, plane: plane, log: log, ports: map[string]*openPort{}}
 }
 
 // SetPorts closes, changes and opens ports until they are those of l. A port that fails
@@ -130,7 +128,8 @@ func (f *forwarding) close(p *openPort) {
 	f.log.Info("port closed", "port", p.Name, "device", p.Device)
 }
 
-func (f *forwarding) closePorts() {
+// Stop closes every port.
+func (f *forwarding) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.ports {
@@ -191,9 +190,6 @@ func (f *forwarding) Neighbors() attach.NeighborList {
 	}
 	return l
 }
-
-// Stop ends the process.
-func (f *forwarding) Stop() { f.cancel() }
 
 func settings(p attach.Port, local []netip.Addr) nmring.Settings {
 	return nmring.Settings{MTU: p.MTU, Addresses: p.Addresses, Local: local}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"routerd/config"
@@ -39,6 +40,7 @@ type router struct {
 	api     *api.Server
 	tasks   chan func()
 	done    chan struct{} // closed when run has ended: nobody takes tasks any more
+	up      atomic.Bool   // start has ended
 
 	sweep *time.Timer // runs out when stale routes have waited long enough
 	retry *time.Timer // runs out when the forwarding process is to be started again
@@ -141,6 +143,7 @@ func (r *router) start(ctx context.Context, cfg *config.Config, src []byte) erro
 		abandon()
 		return err
 	}
+	r.up.Store(true)
 	return nil
 }
 

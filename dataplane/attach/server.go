@@ -21,7 +21,7 @@ type Forwarding interface {
 	Ports() PortStatusList
 	DefineNextHops([]uint16) error
 	Neighbors() NeighborList
-	// Stop asks the process to end; the answer is sent before it does.
+	// Stop gives every port back. When it has returned, Serve returns.
 	Stop()
 }
 
@@ -32,6 +32,7 @@ type Server struct {
 	welcome  Welcome
 	fds      [Segments]int
 	plane    Forwarding
+	end      context.CancelFunc // makes Serve return
 
 	mu  sync.Mutex
 	out *conn // the attached control process, nil where there is none
@@ -68,8 +69,11 @@ func Listen(path string, welcome Welcome, fds [Segments]int, plane Forwarding, l
 	return &Server{log: log, listener: l, welcome: welcome, fds: fds, plane: plane}, nil
 }
 
-// Serve accepts control processes until ctx ends, and returns when the last has been let go.
+// Serve accepts control processes until ctx ends or one of them asks to stop, and returns
+// when the last has been let go.
 func (s *Server) Serve(ctx context.Context) error {
+	ctx, s.end = context.WithCancel(ctx)
+	defer s.end()
 	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	defer stop()
 	var serving sync.WaitGroup
@@ -128,8 +132,8 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 		if err := c.send(answer, rights); err != nil || !attached {
 			return
 		}
-		if attached && q.Op == "stop" {
-			s.plane.Stop()
+		if q.Op == "stop" {
+			s.end()
 			return
 		}
 	}
@@ -185,6 +189,7 @@ func (s *Server) answer(q request) message {
 	case "neighbors":
 		return message{Body: encode(s.plane.Neighbors())}
 	case "stop":
+		s.plane.Stop()
 		return message{}
 	}
 	return message{Error: fmt.Sprintf("%v: unknown request %q", ErrProtocol, q.Op)}
