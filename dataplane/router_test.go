@@ -118,11 +118,12 @@ func newRouter(t testing.TB, o routerOptions) *router {
 		t.Fatal(err)
 	}
 	r.fib.define, r.fib.epochs = r.dp.NextHopsDefined, r.state.Epochs()
-	t.Cleanup(r.clear)
+	t.Cleanup(r.reset)
 	return r
 }
 
-func (r *router) clear() {
+// reset empties the FIB for the next router of the same test.
+func (r *router) reset() {
 	w := r.fib.writer
 	for p := range r.routes {
 		if _, err := w.Delete(p); err != nil {
@@ -132,6 +133,8 @@ func (r *router) clear() {
 	for _, g := range r.groups {
 		w.FreeGroup(g)
 	}
+	clear(r.routes)
+	r.groups = nil
 	r.fib.epochs, r.fib.define = nil, nil
 }
 
@@ -243,7 +246,7 @@ func (w *wire) answer(q int, frame []byte) bool {
 	if packet.Ethernet(frame).Type() != packet.TypeARP || err != nil || a.Op() != packet.ARPRequest || !w.arp {
 		return false
 	}
-	w.Send(q, arpFrame(packet.ARPReply, w.far, a.TargetIP(), a.SenderMAC(), a.SenderIP()))
+	w.TrySend(q, arpFrame(packet.ARPReply, w.far, a.TargetIP(), a.SenderMAC(), a.SenderIP()))
 	return true
 }
 
