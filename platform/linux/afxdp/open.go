@@ -97,7 +97,7 @@ func (p *Port) start() error {
 		}
 		return fmt.Errorf("another XDP program is attached: %w", err)
 	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("%w: the peer of a veth pair must not have more transmit queues than %d; take some away with: ethtool -L PEER tx %d",
+		return fmt.Errorf("%w: too few queues for an XDP program; the peer of a veth interface must not send on more than %d: ethtool -L PEER tx %d",
 			err, len(p.queues), len(p.queues))
 	case err != nil:
 		return err

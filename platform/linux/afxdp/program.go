@@ -95,9 +95,13 @@ func newLocalMap() (*ebpf.Map, error) {
 
 func explainBPF(err error) error {
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w: AF_XDP needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF", err)
+		return needsRoot(err)
 	}
 	return fmt.Errorf("bpf: %w", err)
+}
+
+func needsRoot(err error) error {
+	return fmt.Errorf("AF_XDP needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF: %w", err)
 }
 
 // instructions is the program. r6 holds the context, r2 the frame.

@@ -36,6 +36,9 @@ func newSocket(u *umem, slots int, share bool) (*socket, error) {
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil, errors.New("this kernel has no AF_XDP: Linux 5.10 or later with CONFIG_XDP_SOCKETS is needed")
 	}
+	if errors.Is(err, unix.EPERM) {
+		return nil, needsRoot(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("AF_XDP socket: %w", err)
 	}

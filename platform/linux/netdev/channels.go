@@ -113,7 +113,8 @@ func (l *Loan) restoreChannels() error {
 
 // KeepVLANTags stops the card from taking VLAN tags off frames. It moves the tag to
 // where XDP does not see it, so that a frame of any VLAN would look untagged. It reports
-// false where the driver insists.
+// false where the driver insists. A veth interface hands over what its peer sends: there
+// the peer has to write tags into frames (ethtool -K PEER txvlan off).
 func (l *Loan) KeepVLANTags() (bool, error) {
 	on, err := l.ns.vlanStrip(l.journal.Interface)
 	if err != nil || !on {

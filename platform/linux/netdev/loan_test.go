@@ -186,3 +186,23 @@ func TestChangesAreJournalledBeforeTheyAreMade(t *testing.T) {
 	}
 	must(t, loan.Return())
 }
+
+func TestVLANTagsAreKeptInFrames(t *testing.T) {
+	n := openFresh(t)
+	before, err := n.vlanStrip("xa")
+	must(t, err)
+	if !before {
+		t.Log("veth does not take tags off on this kernel")
+	}
+	loan, err := n.Borrow("xa", t.TempDir())
+	must(t, err)
+	kept, err := loan.KeepVLANTags()
+	must(t, err)
+	if now, err := n.vlanStrip("xa"); err != nil || !kept || now {
+		t.Errorf("kept %v, tags are taken off %v, %v", kept, now, err)
+	}
+	must(t, loan.Return())
+	if now, err := n.vlanStrip("xa"); err != nil || now != before {
+		t.Errorf("after Return %v, before %v, %v", now, before, err)
+	}
+}
