@@ -224,8 +224,8 @@ func (r *router) FIBCounts(context.Context) (api.FIBCounts, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	c.Audit = r.audited
-	if r.fib != nil {
-		u := r.fib.stats()
+	var u fib.Stats
+	if p := r.plane; p != nil && r.rib.WithFIB(func() { u = p.fib.Stats() }) {
 		c.Total = u.Prefixes
 		c.TableOctets = uint64(u.TableBytes)
 		c.ExtendedGroups, c.NextHops, c.NextHopGroups = usage(u.Extended), usage(u.NextHops), usage(u.Groups)

@@ -52,7 +52,6 @@ type router struct {
 	applied   time.Time
 	appliedBy string
 	plane     *plane // nil: no forwarding process
-	fib       *sharedWriter
 	restarts  int
 	ports     []attach.PortStatus
 	links     map[string]*linkHistory // by port
@@ -135,7 +134,7 @@ func (r *router) start(ctx context.Context, cfg *config.Config, src []byte) erro
 	r.rib.SetMultipath(multipath(cfg))
 	r.rib.SetStatics(statics(cfg.Routes))
 	r.rib.SetPorts(ribPorts(cfg.Ports, status.Ports))
-	stale := r.rib.Attach(r.fib)
+	stale := r.rib.Attach(p.fib)
 	r.expectRoutes(cfg, p.resumed, stale)
 	if err := r.bgp.Apply(ctx, cfg); err != nil {
 		_ = r.api.Close(ctx)
@@ -159,7 +158,7 @@ func (r *router) adopt(cfg *config.Config, by string) {
 func (r *router) setPlane(p *plane) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.plane, r.fib = p, &sharedWriter{w: p.fib}
+	r.plane = p
 }
 
 // run handles everything that happens until ctx ends.
@@ -234,7 +233,7 @@ func (r *router) dropPlane() {
 	r.rib.Detach()
 	r.mu.Lock()
 	p := r.plane
-	r.plane, r.fib = nil, nil
+	r.plane = nil
 	r.restarts++
 	for i := range r.ports {
 		r.ports[i].Up = false
@@ -263,7 +262,7 @@ func (r *router) revive(ctx context.Context) {
 	}
 	r.setPortStatus(status.Ports)
 	r.rib.SetPorts(ribPorts(r.cfg.Ports, status.Ports))
-	r.rib.Attach(r.fib)
+	r.rib.Attach(p.fib)
 	if r.unswept == nil {
 		r.rib.Sweep()
 	}
@@ -310,11 +309,12 @@ func (r *router) setPortStatus(ports []attach.PortStatus) {
 
 // audit compares a part of RIB and FIB, and repairs what differs.
 func (r *router) audit() {
-	if r.fib == nil {
+	var slots, repaired int
+	var err error
+	routes := r.rib.Audit(auditPrefixes)
+	if !r.rib.WithFIB(func() { slots, repaired, err = r.plane.fib.Audit(auditSlots) }) {
 		return
 	}
-	routes := r.rib.Audit(auditPrefixes)
-	slots, repaired, err := r.fib.audit(auditSlots)
 	if err != nil {
 		r.log.Error("FIB audit", "error", err)
 	}
