@@ -66,6 +66,10 @@ func (f *forwarding) SetPorts(l attach.PortList) attach.PortStatusList {
 			failed[want.Name] = err
 		}
 	}
+	// What a forwarding process that crashed had borrowed and nobody wants any more goes back.
+	if err := f.system.Settle(); err != nil {
+		f.log.Error("interfaces of an earlier forwarding process", "error", err)
+	}
 	status := f.status()
 	for _, want := range l.Ports {
 		err := failed[want.Name]
