@@ -33,24 +33,50 @@ func (w *Writer) auditDefault() {
 }
 
 func (w *Writer) auditSlots(from, to uint32) error {
-	var length int
-	var g uint16
+	var block [256]truth // one /16
 	for slot := from; slot < to; slot++ {
 		if slot == from || slot&0xff == 0 {
-			length, g = w.parent(slot, 17) // the same for 256 slots
+			w.paint(slot, &block)
 		}
-		if err := w.auditSlot(slot, length, g); err != nil {
+		if err := w.auditSlot(slot, block[slot&0xff]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// auditSlot checks one slot; length and g are its longest prefix up to /16.
-func (w *Writer) auditSlot(slot uint32, length int, g uint16) error {
-	if n, longer := w.parentFrom(slot, 25, 17); longer != 0 {
-		length, g = n, longer
+// truth is what the exact prefixes up to /24 say of one slot.
+type truth struct {
+	group  uint16
+	length uint8
+}
+
+// paint finds the truth of the /16 around slot: from short prefixes to long
+// ones, which paint over them.
+func (w *Writer) paint(slot uint32, block *[256]truth) {
+	slot &^= 0xff
+	length, g := w.parent(slot, 17)
+	for i := range block {
+		block[i] = truth{g, uint8(length)}
 	}
+	for n := 17; n <= 24; n++ {
+		if w.head.lengths&(1<<n) == 0 {
+			continue
+		}
+		first, each := exactIndex(slot, n), 1<<(24-n)
+		for i, g := range w.exact[first : first+1<<(n-16)] {
+			if g == 0 {
+				continue
+			}
+			for j := range each {
+				block[i*each+j] = truth{g, uint8(n)}
+			}
+		}
+	}
+}
+
+func (w *Writer) auditSlot(slot uint32, t truth) error {
+	g, length := t.group, int(t.length)
 	if g != 0 && !w.live(g) {
 		return damaged(key{slot << 8, length}, g)
 	}

@@ -94,12 +94,7 @@ func (w *Writer) Match(addr netip.Addr) (netip.Prefix, uint16, bool) {
 // longer than the default route, or 0, 0: just what the slot holds when the rest
 // is taken away.
 func (w *Writer) parent(slot uint32, length int) (int, uint16) {
-	return w.parentFrom(slot, length, 1)
-}
-
-// parentFrom is parent among the prefixes of at least length shortest.
-func (w *Writer) parentFrom(slot uint32, length, shortest int) (int, uint16) {
-	lengths := w.head.lengths & (1<<length - 1) &^ (1<<shortest - 1)
+	lengths := w.head.lengths & (1<<length - 1) &^ 1
 	for lengths != 0 {
 		n := bits.Len64(lengths) - 1
 		if g := w.exact[exactIndex(slot, n)]; g != 0 {
@@ -128,8 +123,10 @@ func (w *Writer) All() iter.Seq2[netip.Prefix, uint16] {
 			return
 		}
 		for slot := range uint32(slots) {
-			first := max(1, 24-bits.TrailingZeros32(slot)) // shortest prefix that starts here
-			for n := first; n <= 24; n++ {
+			shortest := max(1, 24-bits.TrailingZeros32(slot)) // of those that start here
+			lengths := w.head.lengths & (1<<25 - 1) &^ (1<<shortest - 1)
+			for ; lengths != 0; lengths &= lengths - 1 {
+				n := bits.TrailingZeros64(lengths)
 				g := w.exact[exactIndex(slot, n)]
 				if g != 0 && !yield(key{slot << 8, n}.prefix(), g) {
 					return

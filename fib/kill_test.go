@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -38,7 +37,7 @@ func TestKilledWriter(t *testing.T) {
 	truth := gatewayList{}
 	r := rand.New(rand.NewPCG(10, 11))
 	for seed := range uint64(rounds) {
-		finished, started := killVictim(t, dir, seed, log, 2000+r.Uint64N(20_000))
+		finished, started := killVictim(t, dir, seed, log, 500+r.Uint64N(6000))
 		steps := newVictimSteps(seed)
 		for range finished {
 			steps.next().apply(truth)
@@ -149,34 +148,28 @@ func mapFile(name string, size int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
-// killVictim kills a new victim some time after its step number at.
+// killVictim kills a new victim soon after its step number at.
 func killVictim(t *testing.T, dir string, seed uint64, log *victimLog, at uint64) (finished, started uint64) {
 	t.Helper()
 	log.started.Store(0)
 	log.finished.Store(0)
 	victim := exec.Command(os.Args[0])
-	victim.Env = append(os.Environ(), victimEnv+"="+dir, fmt.Sprintf("%s_SEED=%d", victimEnv, seed))
+	victim.Env = append(os.Environ(), victimEnv+"="+dir, fmt.Sprintf("%s_SEED=%d", victimEnv, seed), fmt.Sprintf("%s_STEP=%d", victimEnv, at))
 	victim.Stderr = os.Stderr
+	stdout, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = victim.Wait()
-	}()
-	for log.finished.Load() < at {
-		select {
-		case <-ended:
-			t.Fatal("the victim ended by itself")
-		default:
-			runtime.Gosched()
-		}
+	if _, err := stdout.Read(make([]byte, 1)); err != nil {
+		t.Fatal("the victim ended by itself")
 	}
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
+	_ = victim.Wait()
 	return log.finished.Load(), log.started.Load()
 }
 
@@ -186,17 +179,18 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	if err := churnUntilKilled(dir, os.Getenv(victimEnv+"_SEED")); err != nil {
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(os.Getenv(victimEnv+name), 10, 64)
+		return n
+	}
+	if err := churnUntilKilled(dir, number("_SEED"), number("_STEP")); err != nil {
 		fmt.Fprintln(os.Stderr, "victim:", err)
 	}
 	os.Exit(1)
 }
 
-func churnUntilKilled(dir, seed string) error {
-	n, err := strconv.ParseUint(seed, 10, 64)
-	if err != nil {
-		return err
-	}
+// churnUntilKilled writes a byte to stdout at one step and goes on.
+func churnUntilKilled(dir string, seed, step uint64) error {
 	table, writer, log, err := mapVictim(dir)
 	if err != nil {
 		return err
@@ -206,8 +200,10 @@ func churnUntilKilled(dir, seed string) error {
 	if err != nil {
 		return err
 	}
-	for steps := newVictimSteps(n); ; {
-		log.started.Add(1)
+	for steps := newVictimSteps(seed); ; {
+		if log.started.Add(1) == step {
+			fmt.Print(".")
+		}
 		if err := steps.next().do(w); err != nil {
 			return err
 		}
