@@ -162,20 +162,113 @@ func (r *router) selected(q api.Query) iter.Seq[rib.Route] {
 	return r.rib.Routes(netip.PrefixFrom(netip.IPv4Unspecified(), 0))
 }
 
-// FIB implements api.Backend.
+// FIB implements api.Backend. An entry that the RIB has no route for yet, left by an
+// earlier control process, is read from the FIB itself.
 func (r *router) FIB(ctx context.Context, q api.FIBQuery) iter.Seq2[api.FIBEntry, error] {
 	return func(yield func(api.FIBEntry, error) bool) {
+		if q.Address.IsValid() {
+			// The FIB knows what a packet to that address takes.
+			match, ok := netip.Prefix{}, false
+			if r.withFIB(func(p *plane) { match, _, ok = p.fib.Match(q.Address) }) {
+				if !ok {
+					return
+				}
+				q.Query = api.Query{Prefix: match}
+			}
+		}
 		v := r.renderer(ctx)
+		stale, stop := iter.Pull(r.stale(q.Query))
+		defer stop()
+		left, more := stale()
+		// before yields the stale entries up to p and reports whether to go on.
+		before := func(p netip.Prefix) bool {
+			for ; more && (!p.IsValid() || left.Compare(p) < 0); left, more = stale() {
+				if e, ok := r.staleEntry(v, left); ok && !yield(e, nil) {
+					return false
+				}
+			}
+			return true
+		}
 		for route := range r.selected(q.Query) {
 			if err := ctx.Err(); err != nil {
 				yield(api.FIBEntry{}, err)
 				return
 			}
-			if route.InFIB && !yield(v.fibEntry(route), nil) {
+			if !before(route.Prefix) || route.InFIB && !yield(v.fibEntry(route), nil) {
 				return
 			}
 		}
+		before(netip.Prefix{})
 	}
+}
+
+// stale are the stale prefixes that q asks for, in order.
+func (r *router) stale(q api.Query) iter.Seq[netip.Prefix] {
+	within := q.Prefix
+	if !within.IsValid() {
+		within = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	all := r.rib.Stale(within)
+	if !q.Single() {
+		return all
+	}
+	return func(yield func(netip.Prefix) bool) {
+		for p := range all {
+			if p == within {
+				yield(p)
+			}
+			return
+		}
+	}
+}
+
+// staleEntry shows what the FIB has for a prefix that the RIB does not know. It reports
+// false when the prefix has become a route or is gone.
+func (r *router) staleEntry(v *renderer, prefix netip.Prefix) (api.FIBEntry, bool) {
+	e := api.FIBEntry{Prefix: prefix, Source: api.SourceUnknown, Stale: true, Action: api.ActionUnreachable}
+	var hops []fib.NextHop
+	found := false
+	r.withFIB(func(p *plane) {
+		var group uint16
+		if group, found = p.fib.Get(prefix); found {
+			var members [fib.MaxMembers]uint16
+			for _, i := range members[:p.table.Members(group, &members)] {
+				hops = append(hops, p.table.NextHop(i))
+			}
+		}
+	})
+	if len(hops) > 0 {
+		e.Action = apiActions[hops[0].Action]
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var named []rib.Hop
+	for _, h := range hops {
+		named = append(named, rib.Hop{NextHop: h, PortName: r.portName(h)})
+	}
+	e.NextHops = v.nextHops(named)
+	return e, found
+}
+
+// withFIB calls f with the forwarding process's FIB, if there is one.
+func (r *router) withFIB(f func(*plane)) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	p := r.plane
+	return p != nil && r.rib.WithFIB(func() { f(p) })
+}
+
+// portName is the name of the port that h leaves by. It is called under mu.
+func (r *router) portName(h fib.NextHop) string {
+	if h.Action != fib.ActionForward && h.Action != fib.ActionGlean && h.Action != fib.ActionLocal {
+		return ""
+	}
+	for _, s := range r.ports {
+		if s.Index == int(h.Port) {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // Routes implements api.Backend.
@@ -221,15 +314,15 @@ func (r *router) FIBCounts(context.Context) (api.FIBCounts, error) {
 	for _, f := range r.rib.Failures(20) {
 		c.Failures = append(c.Failures, api.FIBFailure{Prefix: f.Prefix, Reason: f.Err.Error()})
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	c.Audit = r.audited
 	var u fib.Stats
-	if p := r.plane; p != nil && r.rib.WithFIB(func() { u = p.fib.Stats() }) {
+	if r.withFIB(func(p *plane) { u = p.fib.Stats() }) {
 		c.Total = u.Prefixes
 		c.TableOctets = uint64(u.TableBytes)
 		c.ExtendedGroups, c.NextHops, c.NextHopGroups = usage(u.Extended), usage(u.NextHops), usage(u.Groups)
 	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	c.Audit = r.audited
 	return c, nil
 }
 

@@ -38,7 +38,8 @@ type plane struct {
 	client  *attach.Client
 	state   *dataplane.State
 	fib     *fib.Writer
-	resumed bool // the process was running before: its FIB holds routes to be relearned
+	table   *fib.Table // what the workers see
+	resumed bool       // the process was running before: its FIB holds routes to be relearned
 	memory  []*platform.SharedMemory
 }
 
@@ -87,6 +88,9 @@ func (p *plane) open() error {
 	}
 	var err error
 	if p.state, err = dataplane.OpenState(mem[segmentState]); err != nil {
+		return err
+	}
+	if p.table, err = fib.OpenTable(mem[segmentTable]); err != nil {
 		return err
 	}
 	p.fib, err = fib.NewWriter(mem[segmentTable], mem[segmentWriter], fib.Options{

@@ -312,7 +312,7 @@ func (r *router) audit() {
 	var slots, repaired int
 	var err error
 	routes := r.rib.Audit(auditPrefixes)
-	if !r.rib.WithFIB(func() { slots, repaired, err = r.plane.fib.Audit(auditSlots) }) {
+	if !r.withFIB(func(p *plane) { slots, repaired, err = p.fib.Audit(auditSlots) }) {
 		return
 	}
 	if err != nil {

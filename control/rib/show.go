@@ -126,6 +126,48 @@ func (r *RIB) Routes(within netip.Prefix) iter.Seq[Route] {
 	}
 }
 
+// Stale iterates over the prefixes within p that were in the FIB at Attach and have
+// not become routes since, in the order of address, then length. It holds the lock as
+// Routes does.
+func (r *RIB) Stale(within netip.Prefix) iter.Seq[netip.Prefix] {
+	const batch = 1024
+	return func(yield func(netip.Prefix) bool) {
+		if !within.IsValid() || !within.Addr().Is4() {
+			return
+		}
+		within := within.Masked()
+		var after netip.Prefix
+		for prefixes := make([]netip.Prefix, 0, batch); ; prefixes = prefixes[:0] {
+			r.mu.RLock()
+			for p := range resume(r.unsweptWithin, within, after) {
+				prefixes = append(prefixes, p)
+				if after = p; len(prefixes) == batch {
+					break
+				}
+			}
+			r.mu.RUnlock()
+			for _, p := range prefixes {
+				if !yield(p) {
+					return
+				}
+			}
+			if len(prefixes) < batch {
+				return
+			}
+		}
+	}
+}
+
+func (r *RIB) unsweptWithin(within netip.Prefix) iter.Seq2[netip.Prefix, struct{}] {
+	return func(yield func(netip.Prefix, struct{}) bool) {
+		for p := range r.unswept.Subnets(within) {
+			if !yield(p, struct{}{}) {
+				return
+			}
+		}
+	}
+}
+
 func (r *RIB) view(e *entry) Route {
 	v := Route{
 		Prefix:     e.prefix(),

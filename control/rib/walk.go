@@ -11,12 +11,17 @@ var everything = netip.PrefixFrom(netip.AddrFrom4([4]byte{}), 0)
 // the order of address, then length. An invalid after stands for the beginning.
 // The lock must be held.
 func (r *RIB) after(within, after netip.Prefix) iter.Seq2[netip.Prefix, *entry] {
-	return func(yield func(netip.Prefix, *entry) bool) {
+	return resume(r.table.Subnets, within, after)
+}
+
+// resume is after for any table, by its method Subnets.
+func resume[V any](subnets func(netip.Prefix) iter.Seq2[netip.Prefix, V], within, after netip.Prefix) iter.Seq2[netip.Prefix, V] {
+	return func(yield func(netip.Prefix, V) bool) {
 		if !after.IsValid() {
-			r.table.Subnets(within)(yield)
+			subnets(within)(yield)
 			return
 		}
-		for p, e := range r.table.Subnets(after) {
+		for p, e := range subnets(after) {
 			if p != after && !yield(p, e) {
 				return
 			}
@@ -29,7 +34,7 @@ func (r *RIB) after(within, after netip.Prefix) iter.Seq2[netip.Prefix, *entry] 
 				continue
 			}
 			right := netip.PrefixFrom(addrOf(word|half), bits).Masked()
-			for p, e := range r.table.Subnets(right) {
+			for p, e := range subnets(right) {
 				if !yield(p, e) {
 					return
 				}
