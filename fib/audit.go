@@ -4,8 +4,9 @@ package fib
 // prefixes say and mends what differs. It goes on where the last call stopped
 // and starts again after the last slot; a whole round is 1<<24 slots. An error
 // means that the writer segment itself is damaged: restart the forwarding
-// process.
+// process. Audit also frees what waited for readers, should nothing else do so.
 func (w *Writer) Audit(n int) (checked, repaired int, err error) {
+	w.collect()
 	before := w.repaired
 	for checked < n && err == nil {
 		if w.auditCursor == 0 {

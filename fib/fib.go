@@ -22,8 +22,8 @@
 //   - What an entry, a group or a next hop points to is complete before the
 //     pointer is stored, and is used for something else only after every reader
 //     has passed a quiet point (see [Epochs]).
-//   - Index values from shared memory are masked or clamped before use: damaged
-//     memory gives wrong answers, never a read outside the segment.
+//   - Readers mask or clamp every index they find: damaged memory gives wrong
+//     answers, never a read outside the segment.
 //
 // Table methods may be called concurrently with each other and with a Writer.
 // A Writer is used from one goroutine at a time, and a pair of segments has one

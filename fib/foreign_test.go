@@ -79,24 +79,65 @@ func TestRefusesForeignSegments(t *testing.T) {
 	}
 }
 
-// FuzzForeignBytes writes foreign bytes somewhere into a FIB that is in use.
-func FuzzForeignBytes(f *testing.F) {
-	table, writer := newSegments(f)
-	w, _ := attach(f, table, writer, Options{})
-	g := newGroup(f, w, gateway(1), gateway(2))
-	prefixes := []netip.Prefix{prefix("0.0.0.0/0"), prefix("10.0.0.0/24"), prefix("10.0.0.128/25")}
+// smallFIB has one prefix of each kind.
+func smallFIB(tb testing.TB) (table, writer []byte, prefixes []netip.Prefix) {
+	table, writer = newSegments(tb)
+	w, _ := attach(tb, table, writer, Options{})
+	g := newGroup(tb, w, gateway(1), gateway(2))
+	prefixes = []netip.Prefix{prefix("0.0.0.0/0"), prefix("10.0.0.0/24"), prefix("10.0.0.128/25")}
 	for _, p := range prefixes {
 		if err := w.Set(p, g); err != nil {
-			f.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	for _, at := range []uint32{0, 8, 24, tableNextHopsAt + 16, tableEntriesAt, tableEntriesAt + 10<<17, tableGroupsAt + 64} {
-		f.Add(at, false, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	return table, writer, prefixes
+}
+
+var foreign = []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
+
+// FuzzOpenTable writes foreign bytes somewhere into a table that is in use.
+func FuzzOpenTable(f *testing.F) {
+	table, _, _ := smallFIB(f)
+	for _, at := range []uint32{0, 8, 24, tableNextHopsAt + 16, tableEntriesAt, tableEntriesAt + 10<<17, tableExtendedAt + 10<<9, tableGroupsAt, tableGroupsAt + 64} {
+		f.Add(at, foreign)
+	}
+	addrs := []uint32{0, 10 << 24, 10<<24 | 129, 1<<32 - 1, 1, 2, 3, 4, 5}
+	f.Fuzz(func(t *testing.T, at uint32, data []byte) {
+		place := table[int(at)%len(table):]
+		place = place[:min(len(place), len(data))]
+		was := bytes.Clone(place)
+		copy(place, data)
+		defer copy(place, was)
+		reader, err := OpenTable(table)
+		if err != nil {
+			return
+		}
+		out := make([]uint16, len(addrs))
+		reader.LookupBatch(addrs, out)
+		for i, a := range addrs {
+			if g := reader.Lookup(a); g != out[i] || g >= MaxGroups {
+				t.Errorf("Lookup(%v) = %d, LookupBatch %d", addrOf(a), g, out[i])
+			}
+			nh := reader.Select(out[i], a)
+			if only, ok := reader.Only(out[i]); nh >= MaxNextHops || ok && only != nh {
+				t.Errorf("Select = %d, Only = %d", nh, only)
+			}
+			_ = reader.NextHop(nh)
+			var members [MaxMembers]uint16
+			_ = reader.Members(out[i], &members)
+		}
+	})
+}
+
+// FuzzNewWriter does the same to both segments and lets a writer recover.
+func FuzzNewWriter(f *testing.F) {
+	table, writer, prefixes := smallFIB(f)
+	for _, at := range []uint32{0, 24, tableNextHopsAt + 16, tableEntriesAt + 10<<17, tableGroupsAt + 64} {
+		f.Add(at, false, foreign)
 	}
 	for _, at := range []uint32{0, 24, writerOwnersAt + 4, writerDepthsAt, writerExactAt + 2, writerExtendedExactAt} {
-		f.Add(at, true, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+		f.Add(at, true, foreign)
 	}
-	addrs := []uint32{0, 10 << 24, 10<<24 | 129, 1<<32 - 1}
 	f.Fuzz(func(t *testing.T, at uint32, inWriter bool, data []byte) {
 		table, writer := clone(t, table), clone(t, writer)
 		segment := table
@@ -104,21 +145,16 @@ func FuzzForeignBytes(f *testing.F) {
 			segment = writer
 		}
 		copy(segment[int(at)%len(segment):], data)
-		if reader, err := OpenTable(table); err == nil {
-			out := make([]uint16, len(addrs))
-			reader.LookupBatch(addrs, out)
-			for i, a := range addrs {
-				_ = reader.NextHop(reader.Select(out[i], a))
-			}
+		w, err := NewWriter(table, writer, Options{})
+		if err != nil {
+			return
 		}
-		if w, err := NewWriter(table, writer, Options{}); err == nil {
-			if _, _, err := w.Audit(1 << 16); err != nil {
+		if _, _, err := w.Audit(1 << 16); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range prefixes {
+			if _, err := w.Delete(p); err != nil {
 				t.Fatal(err)
-			}
-			for _, p := range prefixes {
-				if _, err := w.Delete(p); err != nil {
-					t.Fatal(err)
-				}
 			}
 		}
 	})
