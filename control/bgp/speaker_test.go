@@ -207,7 +207,8 @@ func (b *logBook) text() []string {
 	return slices.Clone(b.lines)
 }
 
-// everything accepts all routes; nothing-but accepts a list.
+func permissive() []config.Policy { return []config.Policy{everything("in"), everything("out")} }
+
 func everything(name string) config.Policy {
 	return config.Policy{Name: name, Terms: []config.Term{{Name: "all", Accept: true}}}
 }
@@ -316,3 +317,5 @@ func TestKilledPeerIsDownAtOnce(t *testing.T) {
 	r.must(p.Announce(bgptest.Route{}, prefix("203.0.113.0/24")))
 	r.sink.has(t, host(2), "203.0.113.0/24")
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -22,6 +22,7 @@ type Options struct {
 	ID       netip.Addr    // BGP identifier; Local where unset
 	HoldTime time.Duration // 90 s where zero; 0 is offered with NoHold
 	NoHold   bool
+	Once     bool                               // Dial gives up when it is refused
 	Extra    []bgp.ParameterCapabilityInterface // capabilities beside IPv4 unicast and AS4
 }
 
@@ -45,13 +46,16 @@ type Session struct {
 // ErrClosed is the end of a session whose connection the far side closed.
 var ErrClosed = errors.New("bgptest: connection closed")
 
+// ErrRefused is an opening that was answered with a NOTIFICATION.
+var ErrRefused = errors.New("bgptest: refused")
+
 // Dial connects and exchanges OPEN and KEEPALIVE. It tries again until ctx ends,
 // because a speaker refuses connections for some seconds after a session.
 func Dial(ctx context.Context, o Options) (*Session, error) {
 	for {
 		s, err := dialOnce(ctx, o)
-		if err == nil {
-			return s, nil
+		if err == nil || o.Once && errors.Is(err, ErrRefused) {
+			return s, err
 		}
 		select {
 		case <-ctx.Done():
@@ -116,7 +120,7 @@ func start(ctx context.Context, conn net.Conn, o Options) (*Session, error) {
 		case *bgp.BGPOpen:
 			s.open = body
 		case *bgp.BGPNotification:
-			return nil, fmt.Errorf("bgptest: refused with notification %d/%d", body.ErrorCode, body.ErrorSubcode)
+			return nil, refused(body)
 		}
 	}
 	if err := s.Send(bgp.NewBGPKeepAliveMessage()); err != nil {
@@ -126,6 +130,9 @@ func start(ctx context.Context, conn net.Conn, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if body, ok := m.Body.(*bgp.BGPNotification); ok {
+		return nil, refused(body)
+	}
 	if m.Header.Type != bgp.BGP_MSG_KEEPALIVE {
 		return nil, fmt.Errorf("bgptest: message type %d where KEEPALIVE was due", m.Header.Type)
 	}
@@ -134,6 +141,10 @@ func start(ctx context.Context, conn net.Conn, o Options) (*Session, error) {
 	}
 	go s.read()
 	return s, nil
+}
+
+func refused(n *bgp.BGPNotification) error {
+	return fmt.Errorf("%w with notification %d/%d", ErrRefused, n.ErrorCode, n.ErrorSubcode)
 }
 
 func (o Options) open() (*bgp.BGPMessage, error) {
