@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,15 +186,31 @@ func freePort(t *testing.T) int {
 
 // logBook keeps the operator's log.
 type logBook struct {
-	t     *testing.T
-	mu    sync.Mutex
-	lines []string
+	t      *testing.T
+	freeze atomic.Pointer[freeze]
+	mu     sync.Mutex
+	lines  []string
 }
 
-func (b *logBook) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
-func (b *logBook) WithAttrs([]slog.Attr) slog.Handler           { return b }
-func (b *logBook) WithGroup(string) slog.Handler                { return b }
+// freeze holds the goroutine that logs a text until it is released.
+type freeze struct {
+	at               string
+	reached, release chan struct{}
+}
+
+func (b *logBook) Enabled(_ context.Context, l slog.Level) bool {
+	return l >= slog.LevelInfo || b.freeze.Load() != nil
+}
+func (b *logBook) WithAttrs([]slog.Attr) slog.Handler { return b }
+func (b *logBook) WithGroup(string) slog.Handler      { return b }
 func (b *logBook) Handle(_ context.Context, r slog.Record) error {
+	if f := b.freeze.Load(); f != nil && strings.Contains(r.Message, f.at) && b.freeze.CompareAndSwap(f, nil) {
+		close(f.reached)
+		<-f.release
+	}
+	if r.Level < slog.LevelInfo {
+		return nil
+	}
 	line := r.Level.String() + " " + r.Message
 	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
 	b.mu.Lock()
