@@ -27,15 +27,15 @@ const (
 // allowed says which packages of ours a folder may import, itself excepted. The
 // longest matching folder counts; those with nil may import all.
 var allowed = map[string][]string{
-	"config":        {},
-	"nmring":        {},
-	"fib":           {},
-	"dataplane":     {"nmring", "fib"},
-	"platform":      {"nmring"},
-	"control":       {"fib", "config"},
-	"etc":           nil,
-	"cmd":           nil,
-	"test":          nil,
+	"config":    {},
+	"nmring":    {},
+	"fib":       {},
+	"dataplane": {"nmring", "fib"},
+	"platform":  {"nmring"},
+	"control":   {"fib", "config"},
+	"etc":       nil,
+	"cmd":       nil,
+	"test":      nil,
 }
 
 type pkg struct {

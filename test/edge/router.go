@@ -41,26 +41,19 @@ func (r *Router) WriteConfig(text string) error {
 	return os.WriteFile(r.ConfigFile, []byte(text), 0o644)
 }
 
-// Start starts the control process and waits until it answers on its socket.
+// Start starts the control process and waits until it is ready.
 func (r *Router) Start(ctx context.Context) error {
-	p, err := r.space.Start("routerd", r.programs+"/routerd", "-c", r.ConfigFile, "--run-dir", r.RunDir)
-	if err != nil {
+	if err := r.Launch(); err != nil {
 		return err
 	}
-	r.Process = p
-	return lab.Await(ctx, "routerd to answer on "+r.Socket, func() error {
-		select {
-		case <-p.Done():
-			code, err := p.ExitCode(ctx)
-			return lab.Never(fmt.Errorf("it ended with code %d, %v\n%s", code, err, p.Tail()))
-		default:
-		}
-		status, err := r.API.Status(ctx)
-		if err == nil && status.PID != p.PID() {
-			err = fmt.Errorf("process %d answers, not %d", status.PID, p.PID())
-		}
-		return err
-	})
+	_, err := r.AwaitLine(ctx, "routerd ready")
+	return err
+}
+
+// Launch starts the control process and does not wait for it.
+func (r *Router) Launch() (err error) {
+	r.Process, err = r.space.Start("routerd", r.programs+"/routerd", "-c", r.ConfigFile, "--run-dir", r.RunDir)
+	return err
 }
 
 // Ctl runs routerctl against the router and returns its output.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 type Process struct {
 	Name    string
 	LogFile string
+	before  int64 // bytes in the file when the program was started: another's words
 	cmd     *exec.Cmd
 	done    chan struct{}
 	err     error // how it ended; valid once done is closed
@@ -35,6 +37,9 @@ func (n *Namespace) Start(name string, argv ...string) (*Process, error) {
 		return nil, err
 	}
 	defer log.Close()
+	if p.before, err = log.Seek(0, io.SeekEnd); err != nil {
+		return nil, err
+	}
 	p.cmd = n.Command(argv...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Dir = filepath.Dir(p.LogFile)
@@ -93,7 +98,7 @@ func (p *Process) AwaitLine(ctx context.Context, pattern string) (string, error)
 	var line string
 	err = Await(ctx, fmt.Sprintf("%s to log %q", p.Name, pattern), func() error {
 		ended := p.ended() // asked before the log is read, so no last word is missed
-		log, err := os.ReadFile(p.LogFile)
+		log, err := p.log()
 		if err != nil {
 			return err
 		}
@@ -111,12 +116,18 @@ func (p *Process) AwaitLine(ctx context.Context, pattern string) (string, error)
 
 // Tail returns the last 20 lines of the log, for messages.
 func (p *Process) Tail() string {
-	log, err := os.ReadFile(p.LogFile)
+	log, err := p.log()
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(string(bytes.TrimRight(log, "\n")), "\n")
 	return "  " + p.Name + "| " + strings.Join(lines[max(0, len(lines)-20):], "\n  "+p.Name+"| ")
+}
+
+// log returns what was logged since the program was started.
+func (p *Process) log() ([]byte, error) {
+	log, err := os.ReadFile(p.LogFile)
+	return log[min(int64(len(log)), p.before):], err
 }
 
 func (p *Process) ended() bool {

@@ -3,8 +3,12 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strconv"
+	"time"
 )
 
 // End is one end of a cable.
@@ -44,5 +48,20 @@ func (l *Lab) Connect(a, b End) error {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(a.awaitCarrier(), b.awaitCarrier())
+}
+
+// awaitCarrier waits until the kernel has noticed that the other end is up.
+func (e End) awaitCarrier() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return Await(ctx, "carrier on "+e.Name, func() error {
+		return e.Space.Do(func() error {
+			link, err := net.InterfaceByName(e.Name)
+			if err == nil && link.Flags&net.FlagRunning == 0 {
+				err = errors.New("link is not running")
+			}
+			return err
+		})
+	})
 }

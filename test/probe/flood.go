@@ -72,23 +72,26 @@ type Stream struct {
 	halt     context.CancelFunc
 	sender   chan error
 	receiver chan error
+	sent     atomic.Uint64
 	received atomic.Uint64
 	in       *Port
 	stopRecv context.CancelFunc
 
 	marks  []uint64 // sender: packets sent at the end of each interval
-	sent   uint64   // sender
 	report Report   // receiver
 	seen   []uint64 // receiver: a bit for every packet
 }
 
-// Start starts a flood. The ports belong to it until Stop.
+// Start starts a flood. The ports belong to it until Stop. Without a port to, nobody
+// looks at what arrives.
 func (f Flood) Start(from, to *Port) (*Stream, error) {
 	if len(f.Dst) == 0 {
 		return nil, errors.New("flood: no destination")
 	}
-	if _, err := to.Drops(); err != nil {
-		return nil, err
+	if to != nil {
+		if _, err := to.Drops(); err != nil {
+			return nil, err
+		}
 	}
 	sendCtx, halt := context.WithCancel(context.Background())
 	recvCtx, stopRecv := context.WithCancel(context.Background())
@@ -96,10 +99,15 @@ func (f Flood) Start(from, to *Port) (*Stream, error) {
 		flood: f, start: time.Now(), halt: halt, stopRecv: stopRecv, in: to,
 		sender: make(chan error, 1), receiver: make(chan error, 1),
 	}
-	go func() { s.receiver <- s.receive(recvCtx) }()
+	if to != nil {
+		go func() { s.receiver <- s.receive(recvCtx) }()
+	}
 	go func() { s.sender <- s.send(sendCtx, from) }()
 	return s, nil
 }
+
+// Sent returns how many packets have been sent so far; any goroutine may ask.
+func (s *Stream) Sent() uint64 { return s.sent.Load() }
 
 // Received returns how many packets have arrived so far; any goroutine may ask.
 func (s *Stream) Received() uint64 { return s.received.Load() }
@@ -110,9 +118,14 @@ func (s *Stream) Stop() (Report, error) {
 	s.halt()
 	err := <-s.sender
 	s.report.Elapsed = time.Since(s.start)
+	s.report.Sent = s.sent.Load()
+	if s.in == nil {
+		s.stopRecv()
+		return s.report, err
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for last := ^uint64(0); last != s.received.Load() && s.received.Load() < s.sent; {
+	for last := ^uint64(0); last != s.received.Load() && s.received.Load() < s.report.Sent; {
 		last = s.received.Load()
 		<-tick.C
 	}
@@ -126,9 +139,8 @@ func (s *Stream) Stop() (Report, error) {
 
 // count finds the lost packets and the intervals they were sent in.
 func (s *Stream) count() {
-	s.report.Sent = s.sent
 	first := uint64(0)
-	for i, end := range append(s.marks, s.sent) {
+	for i, end := range append(s.marks, s.report.Sent) {
 		lost := uint64(0)
 		for n := first; n < end; n++ {
 			if n/64 >= uint64(len(s.seen)) || s.seen[n/64]>>(n%64)&1 == 0 {
@@ -153,14 +165,15 @@ func (s *Stream) send(ctx context.Context, out *Port) error {
 	batch := newMessages(frames)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
+	sent := uint64(0)
 	for next := 0; ctx.Err() == nil; {
 		elapsed := time.Since(s.start)
 		for time.Duration(len(s.marks)+1)*interval <= elapsed {
-			s.marks = append(s.marks, s.sent)
+			s.marks = append(s.marks, sent)
 		}
 		due := burst
 		if rate := s.flood.PacketsPerSec; rate > 0 {
-			due = min(due, int(elapsed.Seconds()*float64(rate))-int(s.sent))
+			due = min(due, int(elapsed.Seconds()*float64(rate))-int(sent))
 		}
 		if due <= 0 {
 			<-tick.C
@@ -168,7 +181,7 @@ func (s *Stream) send(ctx context.Context, out *Port) error {
 		}
 		end := min(next+due, len(frames))
 		for i, frame := range frames[next:end] {
-			binary.BigEndian.PutUint64(frame[floodOffset+len(floodMagic):], s.sent+uint64(i))
+			binary.BigEndian.PutUint64(frame[floodOffset+len(floodMagic):], sent+uint64(i))
 		}
 		n, sendErr := 0, error(nil)
 		err := raw.Write(func(fd uintptr) bool {
@@ -178,7 +191,8 @@ func (s *Stream) send(ctx context.Context, out *Port) error {
 		if err := errors.Join(err, sendErr); err != nil && !noBuffers(sendErr) {
 			return fmt.Errorf("flood: %w", err)
 		}
-		s.sent += uint64(n)
+		sent += uint64(n)
+		s.sent.Store(sent)
 		next = (next + n) % len(frames)
 	}
 	return nil
