@@ -21,7 +21,7 @@ type controlOptions struct {
 func runControl(ctx context.Context, o controlOptions, log *slog.Logger) error {
 	ctx, cancel, hup := signals(ctx)
 	defer cancel()
-	cfg, src, err := config.Load(o.configPath)
+	cfg, _, err := config.Load(o.configPath)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,11 @@ func runControl(ctx context.Context, o controlOptions, log *slog.Logger) error {
 	defer lock.Close()
 
 	r := newRouter(o, log)
-	if err := r.start(ctx, cfg, src); err != nil {
+	if err := r.start(ctx, cfg); err != nil {
+		if ctx.Err() != nil {
+			log.Info("routerd stopped before it was ready")
+			return nil
+		}
 		return err
 	}
 	notify("READY=1")

@@ -90,7 +90,7 @@ func stoppedTimer() *time.Timer {
 }
 
 // start brings the router up on cfg, or leaves everything as it was.
-func (r *router) start(ctx context.Context, cfg *config.Config, src []byte) error {
+func (r *router) start(ctx context.Context, cfg *config.Config) error {
 	p, err := startPlane(ctx, r.runDir, setupOf(cfg), r.portEvent, r.log)
 	if err != nil {
 		return err

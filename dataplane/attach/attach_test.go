@@ -23,6 +23,7 @@ type plane struct {
 	ports   attach.PortStatusList
 	defined chan []uint16
 	stopped chan struct{}
+	served  chan struct{} // closed when Serve has returned
 }
 
 func (p *plane) SetPorts(l attach.PortList) attach.PortStatusList {
@@ -50,7 +51,7 @@ var setup = attach.Setup{Workers: 2, CPUs: []int{1, 2}, Idle: "adaptive", Buffer
 // start runs a forwarding process's server and returns its socket.
 func start(t *testing.T) (*plane, *attach.Server, string) {
 	t.Helper()
-	p := &plane{defined: make(chan []uint16, 1), stopped: make(chan struct{})}
+	p := &plane{defined: make(chan []uint16, 1), stopped: make(chan struct{}), served: make(chan struct{})}
 	var fds [attach.Segments]int
 	for i := range fds {
 		f, err := os.Create(filepath.Join(t.TempDir(), "segment"))
@@ -70,7 +71,10 @@ func start(t *testing.T) (*plane, *attach.Server, string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx) }()
+	go func() {
+		ended <- s.Serve(ctx)
+		close(p.served)
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -166,16 +170,25 @@ func TestEventsArrive(t *testing.T) {
 	}
 }
 
-func TestStopEndsTheForwardingProcess(t *testing.T) {
+// The connection outlives the server's end: only that of the process closes it.
+func TestStopWaitsForTheEndOfTheProcess(t *testing.T) {
 	p, _, path := start(t)
 	c := dial(t, path, nil)
-	if err := c.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Stop(ctx) }()
 	<-p.stopped
-	<-c.Done()
-	if _, err := c.Ports(t.Context()); !errors.Is(err, attach.ErrClosed) {
-		t.Errorf("request after the end: %v", err)
+	<-p.served
+	select {
+	case err := <-ended:
+		t.Errorf("Stop returned %v while the process lives", err)
+	case <-c.Done():
+		t.Error("the connection ended while the process lives")
+	default:
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Stop: %v", err)
 	}
 }
 

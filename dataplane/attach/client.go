@@ -167,8 +167,8 @@ func (c *Client) Neighbors(ctx context.Context) ([]Neighbor, error) {
 	return l.Neighbors, err
 }
 
-// Stop asks the forwarding process to give its ports back and end, and waits until it has
-// or ctx ends.
+// Stop asks the forwarding process to give its ports back and end, and waits until it is
+// gone or ctx ends.
 func (c *Client) Stop(ctx context.Context) error {
 	if err := c.ask(ctx, "stop", nil, nil); err != nil && !errors.Is(err, ErrClosed) {
 		return err

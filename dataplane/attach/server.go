@@ -105,8 +105,13 @@ func (s *Server) Event(ports PortStatusList) {
 
 func (s *Server) serve(ctx context.Context, c *conn) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	defer stop()
-	defer c.Close()
+	stopped := false
+	defer func() {
+		// Who asked to stop learns from the end of the connection that the process has ended.
+		if stop(); !stopped {
+			_ = c.Close()
+		}
+	}()
 	lines := bufio.NewScanner(c)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
 	attached := false
@@ -123,7 +128,11 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 			answer = s.attach(c, q)
 			if attached = answer.Error == ""; attached {
 				rights = syscall.UnixRights(s.fds[:]...)
-				defer s.detach(c)
+				defer func() {
+					if !stopped {
+						s.detach(c)
+					}
+				}()
 			}
 		default:
 			answer = s.answer(q)
@@ -133,6 +142,8 @@ func (s *Server) serve(ctx context.Context, c *conn) {
 			return
 		}
 		if q.Op == "stop" {
+			stopped = true
+			stop()
 			s.end()
 			return
 		}
