@@ -16,7 +16,7 @@ import (
 // accounted for after each step (settle checks), and nothing is held for ever.
 func TestBooksBalanceUnderRandomTraffic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := newRouter(t, routerOptions{workers: rapid.IntRange(1, 3).Draw(rt, "workers"), burst: 5})
+		r := newRouter(t, routerOptions{workers: rapid.IntRange(1, 3).Draw(rt, "workers"), burst: 5, buffers: 1024})
 		defer r.reset()
 		up := new(host)
 		a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Slots: 64, Queues: 2})

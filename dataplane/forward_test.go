@@ -245,7 +245,7 @@ func TestFullTransmitRingDropsOnlyWhatDoesNotFit(t *testing.T) {
 }
 
 func TestRingsTakeTurns(t *testing.T) {
-	r := newRouter(t, routerOptions{})
+	r := newRouter(t, routerOptions{buffers: 16384})
 	a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Slots: 1024})
 	c := r.port("c", "192.0.3.1/24", nmring.PipeOptions{Slots: 1024})
 	b := r.port("b", "198.51.100.1/24", nmring.PipeOptions{Slots: 1024})

@@ -49,14 +49,10 @@ func TestGleansAreAMap(t *testing.T) {
 				model[k] = macFor(k.addr, byte(k.port))
 				g.put(t, k.addr, k.port, model[k])
 			}
-			for a := range uint32(41) {
-				for p := range 3 {
-					slot, _ := g.find(a+1, p)
-					mac, ok := model[key{a + 1, p}]
-					if (slot != nil) != ok || ok && macOf(&slot.adjacency) != mac {
-						rt.Fatalf("%d on port %d: found %v, want %v", a+1, p, slot != nil, ok)
-					}
-				}
+			k = keys.Draw(rt, "looked up")
+			slot, _ := g.find(k.addr, k.port)
+			if mac, ok := model[k]; (slot != nil) != ok || ok && macOf(&slot.adjacency) != mac {
+				rt.Fatalf("%v: found %v, want %v", k, slot != nil, ok)
 			}
 		}
 		if g.used != len(model) {
@@ -74,7 +70,7 @@ func TestGleansAreBoundedAndSearchesEnd(t *testing.T) {
 		t.Errorf("one more than fits: %v", err)
 	}
 	// Come and go for long: what searches have to pass stays bounded.
-	for i := range uint32(200_000) {
+	for i := range uint32(50_000) {
 		g.remove(i+1, 0)
 		g.put(t, i+1+maxGleans, 0, packet.MAC{2})
 	}

@@ -291,7 +291,7 @@ func TestOwnAddressesAreAnswered(t *testing.T) {
 }
 
 func TestScanOfASubnetEvictsNobodyAndIsBounded(t *testing.T) {
-	r := newRouter(t, routerOptions{burst: 1})
+	r := newRouter(t, routerOptions{burst: 1, buffers: 16384})
 	a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Slots: 1024})
 	b := r.port("b", "10.7.0.1/16", nmring.PipeOptions{Slots: 1024})
 	for i := range byte(50) {
@@ -328,7 +328,7 @@ func TestScanOfASubnetEvictsNobodyAndIsBounded(t *testing.T) {
 }
 
 func TestFloodOfExpiredPacketsDoesNotStarveResolution(t *testing.T) {
-	r := newRouter(t, routerOptions{})
+	r := newRouter(t, routerOptions{buffers: 16384})
 	a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Slots: 1024})
 	b := r.port("b", "198.51.100.1/24", nmring.PipeOptions{Slots: 1024})
 	a.send(known(0))

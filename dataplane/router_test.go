@@ -92,8 +92,9 @@ func (h *host) Deliver(frame []byte) bool {
 }
 
 type routerOptions struct {
-	workers int
-	burst   int
+	workers int // 1 by default
+	burst   int // of ICMP errors; then one a second
+	buffers int // 8192 by default
 }
 
 func newRouter(t testing.TB, o routerOptions) *router {
@@ -101,7 +102,10 @@ func newRouter(t testing.TB, o routerOptions) *router {
 	if o.workers == 0 {
 		o.workers = 1
 	}
-	r := &router{t: t, fib: oneFIB(), region: ringtest.Region(t, 16384, nmring.Stride),
+	if o.buffers == 0 {
+		o.buffers = 8192
+	}
+	r := &router{t: t, fib: oneFIB(), region: ringtest.Region(t, o.buffers, nmring.Stride),
 		now: time.Unix(1_800_000_000, 0), wires: make(map[string]*wire), routes: make(map[netip.Prefix]bool)}
 	var err error
 	r.state, err = dataplane.FormatState(make([]byte, dataplane.StateSize()),
