@@ -78,6 +78,7 @@ func (l *loop) handle(e *event) {
 	case sessionUp:
 		l.down(s, e.at, "replaced by a new connection")
 		s.source, s.opening, s.exceeded = e.source, true, false
+		s.ups++
 		return
 	case sessionState:
 		l.state(s, e)
@@ -109,6 +110,12 @@ func (l *loop) handle(e *event) {
 
 // state takes in GoBGP's own account of a session, which comes later than the tap's.
 func (l *loop) state(s *session, e *event) {
+	if e.state.established {
+		if s.shown++; s.shown > s.ups {
+			l.log.Error("bgp: GoBGP opened a session unseen by us: no route of it is used; this build of GoBGP is not the one control/bgp was written for", "neighbor", s.conf.Address)
+			s.shown = s.ups
+		}
+	}
 	switch {
 	case e.state.established && s.opening:
 		s.opening, s.up, s.peerID = false, true, e.state.id

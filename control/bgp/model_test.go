@@ -216,3 +216,16 @@ func TestPolicyMeansTheSameToGoBGP(t *testing.T) {
 		r.neighbor(2, "an empty table", func(n Neighbor) bool { return n.Received == 0 })
 	})
 }
+
+// A neighbour that repeats itself costs no memory.
+func TestRefreshAllocatesNothing(t *testing.T) {
+	s := newSession(config.Neighbor{Address: host(2), AS: 64496}, identity{as: ourAS}, must(compile(only("in", "10.0.0.0/8", "192.0.2.0/24"))))
+	ad := &advert{nextHop: host(2), attrs: Attrs{NeighborAS: 64496}}
+	ad.key = ad.identity()
+	list := []prefix4{pack(prefix("10.0.0.0/8")), pack(prefix("192.0.2.0/24")), pack(prefix("203.0.113.0/24"))}
+	emit := func(Change) {}
+	s.announce(ad, list, emit)
+	if n := testing.AllocsPerRun(100, func() { s.announce(ad, list, emit) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

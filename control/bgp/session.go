@@ -52,6 +52,8 @@ type session struct {
 	up      bool
 	peerID  netip.Addr
 	waiters []chan struct{} // closed when the session is down
+	ups     int             // sessions the tap saw come up
+	shown   int             // of these, in GoBGP's peer events
 
 	routes   map[prefix4]*candidate
 	learned  map[string]*learned
