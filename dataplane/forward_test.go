@@ -244,6 +244,62 @@ func TestFullTransmitRingDropsOnlyWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+func TestSlotLongerThanItsBufferIsNotRead(t *testing.T) {
+	r, a, _ := twoPorts(t, routerOptions{})
+	a.send(known(0))
+	r.settle()
+	a.send(known(1), known(2))
+	if err := a.port.RxSync(0); err != nil {
+		t.Fatal(err)
+	}
+	a.port.RX(0).Slot(a.port.RX(0).Head()).Len = 5000
+	out := seeAll(t, r.settle()["b"])
+	if len(out) != 1 || out[0].Mark != 2 || r.drops(dataplane.DropTooLong) != 1 {
+		t.Errorf("%v, %d dropped as frame-too-long", out, r.drops(dataplane.DropTooLong))
+	}
+}
+
+func TestFullWayToTheSlowPathIsCounted(t *testing.T) {
+	r := newRouter(t, routerOptions{buffers: 16384})
+	a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Slots: 1024})
+	r.port("b", "198.51.100.1/24", nmring.PipeOptions{})
+	for range 800 {
+		a.send(udp{src: "192.0.2.7", dst: "198.51.100.7", size: 600})
+	}
+	for range 8 {
+		r.dp.Worker(0).Round()
+	}
+	punted := r.state.Total()
+	r.settle()
+	if got := r.drops(dataplane.DropPuntOverflow); got == 0 || got+punted.Punted[dataplane.PuntGlean] != 800 {
+		t.Errorf("%d punted, %d dropped as punt-overflow of 800", punted.Punted[dataplane.PuntGlean], got)
+	}
+}
+
+// A shared transmit ring whose peer was full is emptied later, though nothing new comes.
+func TestFramesLeftInATransmitRingLeaveLater(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		r := newRouter(t, routerOptions{workers: workers})
+		a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Queues: 2})
+		b := r.port("b", "198.51.100.1/24", nmring.PipeOptions{Slots: 16})
+		a.send(known(0))
+		r.settle()
+		for i := range byte(24) {
+			a.send(known(i))
+		}
+		for range 3 {
+			r.dp.Worker(0).Round()
+		}
+		first := len(b.Receive(0))
+		r.dp.Worker(0).Round()
+		if second := len(b.Receive(0)); first != 15 || second != 9 {
+			t.Errorf("%d workers: %d and %d frames, 15 fit at first", workers, first, second)
+		}
+		r.settle()
+		r.reset()
+	}
+}
+
 func TestRingsTakeTurns(t *testing.T) {
 	r := newRouter(t, routerOptions{buffers: 16384})
 	a := r.port("a", "192.0.2.1/24", nmring.PipeOptions{Slots: 1024})

@@ -39,11 +39,11 @@ func (w *Worker) check(r *receive, head, n uint32) int {
 	ring, mac := r.ring, r.mac
 	size, good := ring.BufSize(), 0
 	var total uint64
+	w.rxPackets += uint64(n)
 	for at := head; n > 0; n, at = n-1, ring.Next(at) {
 		s := ring.Slot(at)
 		length := uint32(s.Len)
 		total += uint64(length)
-		w.rxPackets++
 		if length < shortest || length+ring.Offset(s) > size {
 			if w.odd(r, at) {
 				w.gather(&good, at, ring.Data(s))

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -29,6 +30,12 @@ type port struct {
 // newPort takes a port's rings into possession for the workers.
 func newPort(index int, name string, nm nmring.Port, workers int) (*port, error) {
 	info := nm.Info()
+	if nm.Queues() < 1 {
+		return nil, errors.New("the port has no queues")
+	}
+	if !packet.MAC(info.MAC).IsStation() {
+		return nil, fmt.Errorf("%v is no station's MAC address", packet.MAC(info.MAC))
+	}
 	p := &port{index: index, name: name, nm: nm, mac: info.MAC, up: info.Up, kernelARP: info.KernelARP,
 		host: nm.Host(), workers: workers}
 	for q := range nm.Queues() {

@@ -84,7 +84,8 @@ func TestRemovedPortLetsGoOfItsRingsAndNothingElse(t *testing.T) {
 
 func TestPortNumbersAreChecked(t *testing.T) {
 	r, a, _ := twoPorts(t, routerOptions{})
-	spare, _ := ringtest.NewWire(t, "spare", ringtest.Region(t, 64, 2176), nmring.PipeOptions{Slots: 8})
+	spare, _ := ringtest.NewWire(t, "spare", ringtest.Region(t, 64, 2176), nmring.PipeOptions{Slots: 8, MAC: [6]byte{2, 1}})
+	nobody, _ := ringtest.NewWire(t, "nobody", ringtest.Region(t, 64, 2176), nmring.PipeOptions{Slots: 8})
 	for _, c := range []struct {
 		name string
 		call func() error
@@ -94,6 +95,7 @@ func TestPortNumbersAreChecked(t *testing.T) {
 		{"too high", func() error { return r.dp.AddPort(64, "x", spare, 1500, nil) }, `dataplane: port "x": no such port: number 64, 0 to 63 are possible`},
 		{"taken", func() error { return r.dp.AddPort(0, "x", spare, 1500, nil) }, `dataplane: port "x": no such port: number 0 is taken by "a"`},
 		{"rings taken", func() error { return r.dp.AddPort(9, "x", a.port, 1500, nil) }, `dataplane: port "x": receive queue 0: ring 0: ring already has an owner: worker 0`},
+		{"no MAC", func() error { return r.dp.AddPort(9, "x", nobody, 1500, nil) }, `dataplane: port "x": 00:00:00:00:00:00 is no station's MAC address`},
 		{"unknown", func() error { return r.dp.SetMTU(9, 1500) }, `dataplane: port 9: no such port`},
 	} {
 		if err := c.call(); err == nil || err.Error() != c.want {

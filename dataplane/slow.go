@@ -274,7 +274,10 @@ func (s *slowPath) row(port int) *row { return &s.state.rows[slowRow][port] }
 // takeLinks follows link changes, takeFaults the errors of rings.
 func (s *slowPath) takeLinks() {
 	for i := range s.links {
-		if to := s.links[i].Swap(0); to != 0 && s.ports[i] != nil {
+		if s.links[i].Load() == 0 {
+			continue
+		}
+		if to := s.links[i].Swap(0); s.ports[i] != nil {
 			s.setLink(s.ports[i], to == linkUp)
 		}
 	}

@@ -52,21 +52,35 @@ func (w *Worker) sync(t *transmit, port int) {
 func (w *Worker) transmit(v *view) {
 	for set := w.dirty | w.pending; set != 0; set &= set - 1 {
 		port := bits.TrailingZeros64(set)
-		t, send := v.transmits[port], &w.sends[port]
-		if w.dirty>>port&1 == 0 && t != nil {
-			send.head = t.ring.Head()
-		}
-		w.pending &^= 1 << port
-		if t != nil && t.lock == nil {
-			w.sync(t, port)
-			if t.ring.Space() < t.ring.Slots()-1 {
-				w.pending |= 1 << port
-			}
-		}
+		w.flush(v.transmits[port], port)
 		w.countSent(port)
-		send.space = 0
+		w.sends[port].space = 0
 	}
 	w.dirty = 0
+}
+
+// flush syncs a ring, and remembers it when frames stay behind.
+func (w *Worker) flush(t *transmit, port int) {
+	w.pending &^= 1 << port
+	if t == nil {
+		return
+	}
+	if t.lock != nil {
+		t.lock.Lock()
+		defer t.lock.Unlock()
+	}
+	if w.dirty>>port&1 == 0 {
+		w.sends[port].head = t.ring.Head()
+	}
+	w.sync(t, port)
+	w.remember(t, port)
+}
+
+// remember marks a ring that still holds frames after its sync.
+func (w *Worker) remember(t *transmit, port int) {
+	if t.ring.Space() < t.ring.Slots()-1 {
+		w.pending |= 1 << port
+	}
 }
 
 func (w *Worker) countSent(port int) {
@@ -110,6 +124,7 @@ func (w *Worker) sendLater(v *view, r *receive) {
 // closeLocked leaves a ring with a lock as the next worker expects it.
 func (w *Worker) closeLocked(t *transmit, port int) {
 	w.sync(t, port)
+	w.remember(t, port)
 	t.lock.Unlock()
 	w.dirty &^= 1 << port
 	w.sends[port].space = 0
