@@ -121,23 +121,39 @@ func (w *Worker) forward(v *view, r *receive, n int) {
 		store64(p, 0, destination)
 		store64(p, 6, source)
 		store32(p, atTTL, decremented(load32(p, atTTL)))
-		s.Len = uint16(max(packet.EthernetLen+ipLen, min(int(s.Len), packet.MinFrame)))
+		length := max(packet.EthernetLen+ipLen, min(int(s.Len), packet.MinFrame))
 
 		port := metaPort(meta)
 		send := &w.sends[port]
 		t := v.transmits[port]
-		if send.space == 0 && !w.room(t, port, at) {
+		if send.space == 0 && !w.room(t, port, at, length) {
 			continue
 		}
-		if !nmring.Move(ring, s, t.ring, t.ring.Slot(send.head)) {
-			w.dropped[DropTxBuffer]++
-			continue
+		d := t.ring.Slot(send.head)
+		if ring.Region() == t.ring.Region() {
+			exchange(s, d, length)
+		} else {
+			s.Len = uint16(length)
+			if !nmring.Copy(ring, s, t.ring, d) {
+				w.dropped[DropTxBuffer]++
+				continue
+			}
 		}
-		send.bytes += uint64(t.ring.Slot(send.head).Len)
+		send.bytes += uint64(length)
 		send.packets++
 		send.head = t.ring.Next(send.head)
 		send.space--
 	}
+}
+
+// exchange is nmring.Move within a region for a frame that is to have the given length:
+// one load and one store for each half of a slot.
+func exchange(s, d *nmring.Slot, length int) {
+	const changed = uint64(nmring.BufChanged) << 48
+	full, empty := s.BufIdx, d.BufIdx
+	*(*uint64)(unsafe.Pointer(d)) = uint64(full) | uint64(length)<<32 | changed
+	*(*uint64)(unsafe.Pointer(s)) = uint64(empty) | changed
+	s.Ptr, d.Ptr = d.Ptr, s.Ptr
 }
 
 // decremented is the word {TTL, protocol, checksum} of a header, little-endian, with the

@@ -9,12 +9,12 @@ import (
 // room makes room for one more frame in the transmit ring of a port that seems to have
 // none: at its first frame of a round, or when it is full. It reports false when the
 // packet in slot at of the receive ring has been dropped, or put off to sendLater.
-func (w *Worker) room(t *transmit, port int, at uint32) bool {
+func (w *Worker) room(t *transmit, port int, at uint32, length int) bool {
 	if t == nil {
 		return w.drop(DropPortDown)
 	}
 	if t.lock != nil {
-		w.later[w.laters] = deferred{at: at, port: uint8(port)}
+		w.later[w.laters] = deferred{at: at, length: uint16(length), port: uint8(port)}
 		w.laters++
 		w.laterTo |= 1 << port
 		return false
@@ -106,14 +106,14 @@ func (w *Worker) sendLater(v *view, r *receive) {
 				continue
 			}
 			s := r.ring.Slot(d.at)
-			length := uint64(s.Len)
+			s.Len = d.length
 			switch {
 			case send.space == 0 && !w.refill(t, port):
 				w.drop(DropTxFull)
 			case !nmring.Move(r.ring, s, t.ring, t.ring.Slot(send.head)):
 				w.drop(DropTxBuffer)
 			default:
-				send.advance(t.ring, length)
+				send.advance(t.ring, uint64(d.length))
 			}
 		}
 		w.closeLocked(t, port)

@@ -71,8 +71,9 @@ type sending struct {
 
 // deferred is a packet, rewritten and still in its receive slot.
 type deferred struct {
-	at   uint32
-	port uint8
+	at     uint32
+	length uint16
+	port   uint8
 }
 
 // Round gives each receive ring one batch, sends what the slow path has injected, and
