@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -55,7 +56,7 @@ func TestFullTable(t *testing.T) {
 	began := time.Now()
 	a := f.bird(0, routesOf(prefixes), "")
 	f.awaitFIB(prefixes)
-	t.Logf("%d routes of A in the FIB %.1f s after its session came up", len(prefixes), time.Since(began).Seconds())
+	t.Logf("%d routes of A in the FIB %.1f s after its session came up; resident: %s", len(prefixes), time.Since(began).Seconds(), f.resident())
 	for _, p := range prefixes {
 		f.truth.Insert(p, 0)
 	}
@@ -76,6 +77,24 @@ func TestFullTable(t *testing.T) {
 	f.sameLookups()
 	f.crosses()
 	f.refusesLost()
+}
+
+// resident is the resident memory of both processes.
+func (f *fullTable) resident() string {
+	f.t.Helper()
+	s := f.status()
+	var parts []string
+	for name, pid := range map[string]int{"control": s.PID, "forwarding": s.Dataplane.PID} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		f.try(err)
+		for line := range strings.Lines(string(text)) {
+			if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+				parts = append(parts, name+" "+strings.TrimSpace(value))
+			}
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
 }
 
 func everySecond(prefixes []netip.Prefix) []netip.Prefix {
