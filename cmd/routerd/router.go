@@ -119,7 +119,7 @@ func (r *router) start(ctx context.Context, cfg *config.Config) error {
 		r.log.Warn("the running forwarding process was started differently from what the configuration says; stop routerd with SIGTERM and start it again to change that",
 			"running", p.client.Welcome().Setup.String(), "configured", setupOf(cfg).String())
 	}
-	if r.bgp, err = bgp.New(bgp.Options{Log: r.log, Sink: bgpSink{r}}); err != nil {
+	if r.bgp, err = bgp.New(bgp.Options{Log: r.log, Sink: bgpSink{r}, Restarting: p.resumed}); err != nil {
 		abandon()
 		return err
 	}

@@ -47,6 +47,12 @@ func (r bgpSink) EndOfRIB(peer netip.Addr) {
 // PeerUp implements bgp.Sink.
 func (r bgpSink) PeerUp(netip.Addr, uint32, netip.Addr) {}
 
+// PeerRestarts implements bgp.Sink: the peer's forwarding goes on, and so does ours to it.
+func (r bgpSink) PeerRestarts(peer netip.Addr) { r.rib.MarkPeerStale(peer) }
+
+// SweepPeer implements bgp.Sink.
+func (r bgpSink) SweepPeer(peer netip.Addr) { r.rib.SweepPeer(peer) }
+
 // PeerDown implements bgp.Sink: traffic leaves the lost paths at once.
 func (r bgpSink) PeerDown(peer netip.Addr, _ string) { r.rib.DropPeer(peer) }
 

@@ -42,6 +42,26 @@
 // the decoded message as a value. TestTapWords holds the few words this relies on;
 // the session state of WatchPeer, which comes late but in order, is the cross-check.
 //
+// # Graceful restart (RFC 4724)
+//
+// With bgp.graceful_restart every session offers it, and we help every neighbour that
+// offers it: when its connection breaks without a NOTIFICATION its routes stay in use
+// until its End-of-RIB, until its own restart time is over, or until it comes back
+// without its forwarding state. Everything else ends them at once: a NOTIFICATION of
+// either side, the hold timer, max_prefixes, a change of configuration. GoBGP takes the
+// hold timer and what follows its own max-prefix Cease for restarts, too, and keeps the
+// routes to pass on; there the steward makes it forget the neighbour. A router that dies
+// with its link up is therefore used for the hold time where its end is not heard, and
+// for its restart time where its TCP is reset.
+//
+// After our own restart (Options.Restarting) GoBGP defers what it sends until every
+// neighbour that offers graceful restart has sent its End-of-RIB, for
+// bgp.graceful_restart at most. Neighbours without graceful restart wait as long.
+//
+// GoBGP sets the forwarding bit only together with the restart bit. When a connection
+// breaks while our process lives, the neighbour therefore keeps our routes until the
+// session is back and drops them then, for the moment until they are sent again.
+//
 // # Limits
 //
 //   - One Speaker per process: GoBGP has package variables.
@@ -49,7 +69,7 @@
 //     from here. Calls into GoBGP and calls from it are guarded.
 //   - eBGP routes keep their next hop when they are passed on to iBGP neighbours
 //     (RFC 4271, section 5.1.3); our own prefixes go out with our own address.
-//   - Graceful restart is not negotiated, add-path and route refresh are not asked for.
+//   - Add-path and route refresh are not asked for.
 //   - set local_pref = 0 is passed on to iBGP neighbours as 1: GoBGP takes 0 for
 //     unset. Our own decision uses 0.
 package bgp

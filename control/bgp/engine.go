@@ -49,6 +49,7 @@ type peer struct {
 	password    string
 	ttlSecurity bool
 	multihop    int
+	restartTime time.Duration // graceful restart; 0: none
 }
 
 func startEngine(ctx context.Context, b base, listen []netip.Addr, policies *api.SetPoliciesRequest, in *inbox, log *slog.Logger) (*engine, error) {
@@ -108,6 +109,7 @@ func watched(in *inbox, m *apiutil.WatchEventMessage_PeerEvent, at time.Time) {
 	} else {
 		e.name = "Idle"
 	}
+	e.restart = restartOf(st.RemoteCap)
 	for _, c := range st.RemoteCap {
 		e.capabilities = append(e.capabilities, c.Code().String())
 	}
@@ -131,8 +133,8 @@ func (e *engine) setPolicies(ctx context.Context, p *api.SetPoliciesRequest) err
 	return nil
 }
 
-// message is p in GoBGP's words. limit is 0 but to close a session, see cut.
-func (p peer) message(limit uint32) *api.Peer {
+// message is p in GoBGP's words, admitted to sessions and without a limit of prefixes.
+func (p peer) message() *api.Peer {
 	hold := p.holdTime
 	if hold == 0 {
 		hold = defaultHoldTime
@@ -151,9 +153,13 @@ func (p peer) message(limit uint32) *api.Peer {
 		}},
 		Transport: &api.Transport{PassiveMode: p.passive, RemotePort: uint32(p.port)},
 		AfiSafis: []*api.AfiSafi{{
-			Config:       &api.AfiSafiConfig{Family: family, Enabled: true},
-			PrefixLimits: &api.PrefixLimit{Family: family, MaxPrefixes: limit},
+			Config:            &api.AfiSafiConfig{Family: family, Enabled: true},
+			PrefixLimits:      &api.PrefixLimit{Family: family},
+			MpGracefulRestart: &api.MpGracefulRestart{Config: &api.MpGracefulRestartConfig{Enabled: p.restartTime > 0}},
 		}},
+	}
+	if seconds := uint32(p.restartTime / time.Second); seconds > 0 {
+		m.GracefulRestart = &api.GracefulRestart{Enabled: true, RestartTime: seconds, DeferralTime: seconds}
 	}
 	if p.ttlSecurity {
 		m.TtlSecurity = &api.TtlSecurity{Enabled: true, TtlMin: 255}
@@ -163,8 +169,16 @@ func (p peer) message(limit uint32) *api.Peer {
 	return m
 }
 
-func (e *engine) add(ctx context.Context, p peer) error {
-	if err := e.srv.AddPeer(ctx, &api.AddPeerRequest{Peer: p.message(0)}); err != nil {
+// add makes p a neighbour. Where we are restarting, its first OPEN says so and that we
+// have kept on forwarding (RFC 4724, section 4.1). GoBGP then sends it nothing before
+// every neighbour has sent its End-of-RIB, or for the restart time of p, and ends with
+// End-of-RIB: what GoBGP originates before add is among what it sends.
+func (e *engine) add(ctx context.Context, p peer, restarting bool) error {
+	m := p.message()
+	if m.GracefulRestart != nil {
+		m.GracefulRestart.LocalRestarting = restarting
+	}
+	if err := e.srv.AddPeer(ctx, &api.AddPeerRequest{Peer: m}); err != nil {
 		return fmt.Errorf("neighbor %s: the engine refused it: %w", p.address, err)
 	}
 	e.peers[p.address] = p
@@ -180,7 +194,7 @@ func (e *engine) remove(ctx context.Context, p peer) error {
 	if p.password != "" {
 		// DeletePeer leaves the key on the listening socket, and a peer without
 		// password could not connect from that address again. UpdatePeer takes it off.
-		bare := p.message(0)
+		bare := p.message()
 		bare.Conf.AuthPassword, bare.Conf.AdminDown = "", true
 		if _, err := e.srv.UpdatePeer(ctx, &api.UpdatePeerRequest{Peer: bare}); err != nil {
 			return fmt.Errorf("neighbor %s: cannot take its password off: %w", p.address, err)
@@ -197,16 +211,34 @@ func (e *engine) remove(ctx context.Context, p peer) error {
 // GoBGP sends that only for its own limit. That limit is not used otherwise: GoBGP
 // counts the whole table again at every UPDATE.
 func (e *engine) cut(ctx context.Context, p peer) error {
-	_, err := e.srv.UpdatePeer(ctx, &api.UpdatePeerRequest{Peer: p.message(1)})
+	m := p.message()
+	m.AfiSafis[0].PrefixLimits.MaxPrefixes = 1
+	return e.update(ctx, m)
+}
+
+// bar forgets all that came from p and lets no session come up. It belongs after cut:
+// GoBGP takes what follows its own Cease for a restart of the neighbour, and keeps the
+// routes to pass on.
+func (e *engine) bar(ctx context.Context, p peer) error {
+	m := p.message()
+	m.Conf.AdminDown = true
+	return e.update(ctx, m)
+}
+
+// mend undoes bar.
+func (e *engine) mend(ctx context.Context, p peer) error { return e.update(ctx, p.message()) }
+
+func (e *engine) update(ctx context.Context, m *api.Peer) error {
+	_, err := e.srv.UpdatePeer(ctx, &api.UpdatePeerRequest{Peer: m})
 	return err
 }
 
-// mend undoes cut and lets the session come up again.
-func (e *engine) mend(ctx context.Context, p peer) error {
-	if _, err := e.srv.UpdatePeer(ctx, &api.UpdatePeerRequest{Peer: p.message(0)}); err != nil {
+// renew replaces p by itself: GoBGP forgets its session and all that came from it.
+func (e *engine) renew(ctx context.Context, p peer) error {
+	if err := e.remove(ctx, p); err != nil {
 		return err
 	}
-	return e.srv.EnablePeer(ctx, &api.EnablePeerRequest{Address: p.address.String()})
+	return e.add(ctx, p, false)
 }
 
 // refresh runs the policies again over what neighbour a sent (in) or was sent.

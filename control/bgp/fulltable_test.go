@@ -34,6 +34,8 @@ func (c *counter) Routes(changes []Change) {
 func (c *counter) EndOfRIB(netip.Addr)                   { c.eor <- struct{}{} }
 func (c *counter) PeerUp(netip.Addr, uint32, netip.Addr) {}
 func (c *counter) PeerDown(netip.Addr, string)           { c.down <- struct{}{} }
+func (c *counter) PeerRestarts(netip.Addr)               {}
+func (c *counter) SweepPeer(netip.Addr)                  {}
 
 // The real table from one upstream to the sink, and the loss of that upstream. It
 // logs what it measures and asserts no time.

@@ -19,13 +19,14 @@ const (
 
 // event is one thing that happened to the session of one neighbour.
 type event struct {
-	kind   eventKind
-	peer   netip.Addr
-	source uint64 // 0 for sessionState, which does not know
-	at     time.Time
-	text   string
-	update update
-	state  *stateEvent
+	kind     eventKind
+	peer     netip.Addr
+	source   uint64 // 0 for sessionState, which does not know
+	at       time.Time
+	text     string
+	graceful bool // sessionDown: GoBGP takes it for a restart of the neighbour
+	update   update
+	state    *stateEvent
 }
 
 type stateEvent struct {
@@ -33,6 +34,7 @@ type stateEvent struct {
 	established  bool
 	id           netip.Addr
 	capabilities []string
+	restart      restart
 }
 
 // inbox takes events from GoBGP's goroutines to the loop. put never blocks, so the

@@ -13,6 +13,8 @@ func (l *loop) install(p *plan, gone string) {
 			continue
 		}
 		l.down(s, time.Now(), gone)
+		l.sweep(s, gone)
+		s.gone()
 		delete(l.sessions, a)
 		delete(l.changed, s)
 		l.s.mu.Lock()
@@ -62,9 +64,9 @@ func (s *session) countOriginated(own map[netip.Prefix]bool) {
 	}
 }
 
-// whenDown closes c as soon as a has no session.
-func (l *loop) whenDown(a netip.Addr, c chan struct{}) {
-	if s := l.sessions[a]; s != nil && (s.up || s.opening) {
+// whenGone closes c as soon as the engine has no connection of a any more.
+func (l *loop) whenGone(a netip.Addr, c chan struct{}) {
+	if s := l.sessions[a]; s != nil && s.ending != 0 {
 		s.waiters = append(s.waiters, c)
 		return
 	}

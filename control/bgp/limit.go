@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// limitList carries neighbours that reached max_prefixes from the loop.
-type limitList struct {
+// wanted carries neighbours that need the steward from the loop.
+type wanted struct {
 	mu   sync.Mutex
 	list []netip.Addr
 	wake chan struct{}
 }
 
-func newLimitList() *limitList { return &limitList{wake: make(chan struct{}, 1)} }
+func newWanted() *wanted { return &wanted{wake: make(chan struct{}, 1)} }
 
-func (l *limitList) put(a netip.Addr) {
+func (l *wanted) put(a netip.Addr) {
 	l.mu.Lock()
 	l.list = append(l.list, a)
 	l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *limitList) put(a netip.Addr) {
 	}
 }
 
-func (l *limitList) take() []netip.Addr {
+func (l *wanted) take() []netip.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.list
@@ -46,6 +46,7 @@ type retry struct {
 // cut closes the session of a neighbour that reached max_prefixes and sets the time
 // of the next try.
 func (w *steward) cut(a netip.Addr) error {
+	ctx := context.Background()
 	p, ok := w.enginePeer(a)
 	if !ok {
 		return nil
@@ -63,7 +64,11 @@ func (w *steward) cut(a netip.Addr) error {
 	r.next = min(2*r.next, retryMost)
 	w.s.onLoop(func(l *loop) { l.retryAt(a, r.at) })
 	w.schedule()
-	if err := w.engine.cut(context.Background(), p); err != nil {
+	err := w.ending(a, func() error { return w.engine.cut(ctx, p) })
+	if err == nil {
+		err = w.engine.bar(ctx, p)
+	}
+	if err != nil {
 		return fmt.Errorf("neighbor %s: cannot close its session: %w", a, err)
 	}
 	return nil

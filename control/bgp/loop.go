@@ -23,6 +23,8 @@ type loop struct {
 	pending  []Change              // for the sink
 	worst    time.Duration
 
+	sweepTimer *time.Timer // for the first neighbour whose stale routes have waited long enough
+
 	flush *time.Timer
 	armed bool
 }
@@ -43,6 +45,8 @@ func (l *loop) run() {
 		case <-l.flush.C:
 			l.armed = false
 			l.send()
+		case <-l.sweepTimer.C:
+			l.sweepDue()
 		case <-l.s.stop:
 			return
 		}
@@ -77,7 +81,7 @@ func (l *loop) handle(e *event) {
 	switch e.kind {
 	case sessionUp:
 		l.down(s, e.at, "replaced by a new connection")
-		s.source, s.opening, s.exceeded = e.source, true, false
+		s.source, s.ending, s.opening, s.exceeded, s.notice = e.source, e.source, true, false, ""
 		s.ups++
 		return
 	case sessionState:
@@ -87,14 +91,21 @@ func (l *loop) handle(e *event) {
 		if !s.up {
 			s.view.LastError = e.text
 		}
+		if e.source == s.source {
+			s.notice = e.text
+		}
 		return
+	case sessionDown:
+		if e.source == s.ending {
+			defer s.gone()
+		}
 	}
 	switch {
 	case e.source != s.source: // of an earlier connection
 	case s.opening && e.kind != sessionDown:
 		s.held = append(s.held, *e) // until the neighbour's identifier is known
 	case e.kind == sessionDown:
-		l.down(s, e.at, e.text)
+		l.lost(s, e)
 	case e.kind == sessionMalformed:
 		s.view.Malformed++
 		level := slog.LevelDebug
@@ -118,12 +129,13 @@ func (l *loop) state(s *session, e *event) {
 	}
 	switch {
 	case e.state.established && s.opening:
-		s.opening, s.up, s.peerID = false, true, e.state.id
+		s.opening, s.up, s.peerID, s.restart = false, true, e.state.id, e.state.restart
 		s.view.State, s.view.Since = "Established", e.at
 		s.view.RouterID, s.view.Capabilities = e.state.id, e.state.capabilities
 		s.view.LastError, s.view.Updates, s.view.Malformed, s.view.EndOfRIB = "", 0, 0, false
 		s.view.RetryAt = time.Time{}
 		l.log.Info("bgp: session up", "neighbor", s.conf.Address, "as", s.conf.AS, "router_id", e.state.id)
+		l.returned(s, e.at)
 		l.send()
 		l.s.sink.PeerUp(s.conf.Address, s.conf.AS, e.state.id)
 		held := s.held
@@ -140,6 +152,7 @@ func (l *loop) update(s *session, u *update) {
 	s.view.Updates++
 	if u.endOfRIB {
 		s.view.EndOfRIB = true
+		l.sweep(s, "it has sent its End-of-RIB")
 		l.send()
 		l.s.sink.EndOfRIB(s.conf.Address)
 		return
@@ -164,25 +177,39 @@ func (l *loop) exceed(s *session) {
 	l.s.limits.put(s.conf.Address)
 }
 
-// down forgets all that came from the neighbour. Nothing more is taken from its
-// connection.
+// down ends a session and takes back all that came from the neighbour.
 func (l *loop) down(s *session, at time.Time, reason string) {
-	wasUp := s.up
-	s.up, s.opening, s.held, s.source = false, false, nil, 0
-	if wasUp {
-		s.clear()
-		s.view.State, s.view.Since = "Idle", at
-		s.view.Downs++
-		s.view.LastDown, s.view.LastDownReason = at, reason
-		l.log.Info("bgp: session down", "neighbor", s.conf.Address, "reason", reason)
-		l.send()
+	if l.end(s, at, reason) {
+		s.view.Stale, s.view.StaleUntil = 0, time.Time{}
 		l.s.sink.PeerDown(s.conf.Address, reason)
 	}
+}
+
+// end forgets the neighbour's Adj-RIB-In and takes nothing more from its connection. It
+// reports whether there was a session.
+func (l *loop) end(s *session, at time.Time, reason string) bool {
+	wasUp := s.up
+	s.up, s.opening, s.held, s.source = false, false, nil, 0
+	l.changed[s] = true
+	if !wasUp {
+		return false
+	}
+	s.clear()
+	s.view.State, s.view.Since = "Idle", at
+	s.view.Downs++
+	s.view.LastDown, s.view.LastDownReason = at, reason
+	l.log.Info("bgp: session down", "neighbor", s.conf.Address, "reason", reason)
+	l.send()
+	return true
+}
+
+// gone says that the engine has let go of the connection.
+func (s *session) gone() {
+	s.ending = 0
 	for _, c := range s.waiters {
 		close(c)
 	}
 	s.waiters = nil
-	l.changed[s] = true
 }
 
 // show publishes the sessions that changed.

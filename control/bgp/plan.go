@@ -63,7 +63,8 @@ func prepare(c *config.Config) (*plan, error) {
 		}
 		p.imports[n.Address], p.exports[n.Address] = policies[n.Import], policies[n.Export]
 		p.peers[n.Address] = peer{address: n.Address, as: n.AS, port: n.Port, passive: n.Passive,
-			holdTime: n.HoldTime, password: password, ttlSecurity: n.TTLSecurity, multihop: n.Multihop}
+			holdTime: n.HoldTime, password: password, ttlSecurity: n.TTLSecurity, multihop: n.Multihop,
+			restartTime: c.BGP.GracefulRestart}
 	}
 	own := slices.SortedFunc(maps.Keys(p.self.addresses), netip.Addr.Compare)
 	p.policies = enginePolicies(c, own)

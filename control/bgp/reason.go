@@ -57,8 +57,8 @@ func reasonText(reason string) string {
 		return "hold timer expired: nothing heard from the neighbour"
 	case "admin-down":
 		return "shut down by the configuration"
-	case "graceful-restart":
-		return "the neighbour restarts"
+	case saysRestarts:
+		return "the connection to the neighbour broke"
 	case "hard-reset":
 		return "hard reset by the neighbour"
 	case "unknown":

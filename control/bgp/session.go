@@ -47,11 +47,14 @@ type session struct {
 	out  *rules // nil: no export policy
 
 	source  uint64  // the engine's peer object that the connection belongs to
+	ending  uint64  // the same until the engine has let go of the connection, which may be later
 	opening bool    // GoBGP says it is up; its identifier has not come yet
 	held    []event // of a session that is opening
 	up      bool
 	peerID  netip.Addr
-	waiters []chan struct{} // closed when the session is down
+	restart restart         // of the neighbour's last OPEN
+	notice  string          // the NOTIFICATION that ends the connection; empty: none yet
+	waiters []chan struct{} // closed when the engine has let go of the connection
 	ups     int             // sessions the tap saw come up
 	shown   int             // of these, in GoBGP's peer events
 

@@ -21,8 +21,15 @@ type Sink interface {
 	Routes(changes []Change)
 	// EndOfRIB says that peer has sent its whole table once (RFC 4724).
 	EndOfRIB(peer netip.Addr)
+	// PeerRestarts stands in the place of PeerDown where peer goes on forwarding while
+	// its BGP restarts (RFC 4724): its paths are stale and stay in use. What was stale
+	// before is taken back.
+	PeerRestarts(peer netip.Addr)
+	// SweepPeer takes back the stale paths of peer that were not announced since.
+	SweepPeer(peer netip.Addr)
 	PeerUp(peer netip.Addr, as uint32, id netip.Addr)
-	// PeerDown takes back every path of peer; they are not withdrawn one by one.
+	// PeerDown takes back every path of peer, stale ones too; they are not withdrawn one
+	// by one.
 	PeerDown(peer netip.Addr, reason string)
 }
 
@@ -33,6 +40,12 @@ type Options struct {
 	// ListenAddresses are the addresses to accept sessions on; empty: every IPv4
 	// address.
 	ListenAddresses []netip.Addr
+	// Restarting says that routes and forwarding of an earlier process are still in
+	// place: with bgp.graceful_restart the first OPEN to every neighbour of the first
+	// configuration asks it to keep our routes until our End-of-RIB (RFC 4724,
+	// section 4.1). What that process announced should be handed to Announce before
+	// Apply: End-of-RIB says that it is complete.
+	Restarting bool
 }
 
 // ErrSecondSpeaker is returned where a process makes a second Speaker: GoBGP keeps
@@ -47,13 +60,15 @@ var taken atomic.Bool
 // Speaker is the BGP speaker of the router. Its methods may be called by any
 // number of goroutines.
 type Speaker struct {
-	log    *slog.Logger
-	sink   Sink
-	listen []netip.Addr
+	log        *slog.Logger
+	sink       Sink
+	listen     []netip.Addr
+	restarting bool
 
 	inbox    *inbox           // GoBGP -> loop
 	calls    chan func(*loop) // steward -> loop
-	limits   *limitList       // loop -> steward
+	limits   *wanted          // loop -> steward: reached max_prefixes
+	renewals *wanted          // loop -> steward: GoBGP keeps routes that are gone
 	jobs     chan job         // Apply -> steward
 	announce chan struct{}    // holds a token while originate has changed
 
@@ -85,15 +100,16 @@ func New(o Options) (*Speaker, error) {
 		listen = []netip.Addr{netip.IPv4Unspecified()}
 	}
 	s := &Speaker{
-		log: o.Log, sink: o.Sink, listen: listen,
-		inbox: newInbox(), calls: make(chan func(*loop)), limits: newLimitList(),
+		log: o.Log, sink: o.Sink, listen: listen, restarting: o.Restarting,
+		inbox: newInbox(), calls: make(chan func(*loop)), limits: newWanted(), renewals: newWanted(),
 		jobs: make(chan job), announce: make(chan struct{}, 1),
 		stop: make(chan struct{}), loopDone: make(chan struct{}), stewardDone: make(chan struct{}),
 		retryAfter: retryFirst, views: make(map[netip.Addr]Neighbor),
 	}
 	l := &loop{s: s, log: s.log, sessions: make(map[netip.Addr]*session), changed: make(map[*session]bool),
-		flush: time.NewTimer(time.Hour)}
+		flush: time.NewTimer(time.Hour), sweepTimer: time.NewTimer(time.Hour)}
 	l.flush.Stop()
+	l.sweepTimer.Stop()
 	go l.run()
 	go s.steward()
 	return s, nil
@@ -149,7 +165,8 @@ func (s *Speaker) Announce(prefixes []netip.Prefix) {
 	}
 }
 
-// Close ends all sessions with a notification and the speaker with them. The sink
+// Close ends all sessions with Cease, administrative shutdown, at which neighbours drop
+// our routes at once, and the speaker with them. The sink
 // is not called any more once Close has returned. When ctx ends first, the engine
 // is left to stop by itself.
 func (s *Speaker) Close(ctx context.Context) error {

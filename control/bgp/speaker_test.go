@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+
 	"routerd/config"
 	"routerd/control/bgp/bgptest"
 )
@@ -31,19 +33,22 @@ func host(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, byte(n)}
 
 // recorder is a sink that keeps the table its calls describe.
 type recorder struct {
-	mu      sync.Mutex
-	changed chan struct{}
-	table   map[netip.Addr]map[netip.Prefix]*Path
-	up      map[netip.Addr]bool
-	eor     map[netip.Addr]int
-	downs   map[netip.Addr][]string
-	changes int
-	stray   []string // calls that break the sink's contract
+	mu               sync.Mutex
+	changed          chan struct{}
+	table            map[netip.Addr]map[netip.Prefix]*Path
+	up               map[netip.Addr]bool
+	eor              map[netip.Addr]int
+	downs            map[netip.Addr][]string
+	changes          int
+	restarts, sweeps map[netip.Addr]int
+	stale            map[netip.Addr]map[netip.Prefix]*Path
+	stray            []string // calls that break the sink's contract
 }
 
 func newRecorder() *recorder {
 	return &recorder{changed: make(chan struct{}), table: make(map[netip.Addr]map[netip.Prefix]*Path),
-		up: make(map[netip.Addr]bool), eor: make(map[netip.Addr]int), downs: make(map[netip.Addr][]string)}
+		up: make(map[netip.Addr]bool), eor: make(map[netip.Addr]int), downs: make(map[netip.Addr][]string),
+		restarts: make(map[netip.Addr]int), sweeps: make(map[netip.Addr]int), stale: make(map[netip.Addr]map[netip.Prefix]*Path)}
 }
 
 func (r *recorder) note(f func()) {
@@ -95,6 +100,31 @@ func (r *recorder) PeerDown(peer netip.Addr, reason string) {
 		r.up[peer] = false
 		r.downs[peer] = append(r.downs[peer], reason)
 		delete(r.table, peer)
+		delete(r.stale, peer)
+	})
+}
+
+// PeerRestarts keeps the table; the paths that are not announced again are stale.
+func (r *recorder) PeerRestarts(peer netip.Addr) {
+	r.note(func() {
+		if !r.up[peer] {
+			r.stray = append(r.stray, fmt.Sprintf("%v restarts while down", peer))
+		}
+		r.up[peer] = false
+		r.restarts[peer]++
+		r.stale[peer] = maps.Clone(r.table[peer])
+	})
+}
+
+func (r *recorder) SweepPeer(peer netip.Addr) {
+	r.note(func() {
+		r.sweeps[peer]++
+		for p, path := range r.stale[peer] {
+			if r.table[peer][p] == path {
+				delete(r.table[peer], p)
+			}
+		}
+		delete(r.stale, peer)
 	})
 }
 
@@ -153,10 +183,17 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigWith(t, Options{})
+}
+
+// newRigWith is newRig with further options.
+func newRigWith(t *testing.T, o Options) *rig {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*maxWait)
 	t.Cleanup(cancel)
 	r := &rig{T: t, sink: newRecorder(), port: freePort(t), ctx: ctx, log: &logBook{t: t}}
-	s, err := New(Options{Log: slog.New(r.log), Sink: r.sink, ListenAddresses: []netip.Addr{ours}})
+	o.Log, o.Sink, o.ListenAddresses = slog.New(r.log), r.sink, []netip.Addr{ours}
+	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,9 +296,9 @@ func (r *rig) apply(c *config.Config) {
 	}
 }
 
-func (r *rig) dial(n int, as uint32) *bgptest.Session {
+func (r *rig) dial(n int, as uint32, extra ...bgp.ParameterCapabilityInterface) *bgptest.Session {
 	r.Helper()
-	p, err := bgptest.Dial(r.ctx, bgptest.Options{Local: host(n), Remote: netip.AddrPortFrom(ours, uint16(r.port)), AS: as})
+	p, err := bgptest.Dial(r.ctx, bgptest.Options{Local: host(n), Remote: netip.AddrPortFrom(ours, uint16(r.port)), AS: as, Extra: extra})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -30,6 +30,9 @@ type Neighbor struct {
 	Malformed  uint64    // of these, treated as withdraws (RFC 7606)
 	EndOfRIB   bool      // the neighbour has sent its whole table once
 
+	Stale      int       // accepted routes kept when the neighbour began to restart (RFC 4724)
+	StaleUntil time.Time // when what is left of them is swept at the latest; zero: none is kept
+
 	Downs          uint64
 	LastDown       time.Time // zero: has not been down since it was configured
 	LastDownReason string
@@ -42,9 +45,13 @@ type Neighbor struct {
 func (n Neighbor) Note() string {
 	switch {
 	case !n.RetryAt.IsZero():
-		return fmt.Sprintf("%s, retry in %s", n.LastDownReason, time.Until(n.RetryAt).Round(time.Second))
+		return fmt.Sprintf("%s, retry in %s", n.LastDownReason, left(n.RetryAt))
+	case n.State != "Established" && !n.StaleUntil.IsZero():
+		return fmt.Sprintf("restarting: %d routes kept for %s more", n.Stale, left(n.StaleUntil))
 	case n.State != "Established":
 		return n.LastError
+	case !n.StaleUntil.IsZero():
+		return fmt.Sprintf("back from a restart: what is left of %d routes is kept until its End-of-RIB, %s at most", n.Stale, left(n.StaleUntil))
 	case n.Import == "" && n.Export == "":
 		return fmt.Sprintf("no policies: %d routes refused, none announced (RFC 8212)", n.Received)
 	case n.Import == "":
@@ -54,6 +61,8 @@ func (n Neighbor) Note() string {
 	}
 	return ""
 }
+
+func left(t time.Time) time.Duration { return max(0, time.Until(t).Round(time.Second)) }
 
 // Refusal counts the received routes that are not used for one reason.
 type Refusal struct {

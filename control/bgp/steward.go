@@ -28,13 +28,19 @@ type steward struct {
 	current *plan
 	retries map[netip.Addr]*retry
 	timer   *time.Timer // for the earliest of retries
+
+	restarting bool        // the first configuration continues what an earlier process did
+	restarted  *time.Timer // no neighbour waits for us any longer
 }
 
 func (s *Speaker) steward() {
-	w := &steward{s: s, log: s.log, retries: make(map[netip.Addr]*retry), timer: time.NewTimer(time.Hour)}
+	w := &steward{s: s, log: s.log, retries: make(map[netip.Addr]*retry), timer: time.NewTimer(time.Hour),
+		restarting: s.restarting, restarted: time.NewTimer(time.Hour)}
 	w.timer.Stop()
+	w.restarted.Stop()
 	defer func() {
 		if w.engine != nil {
+			w.farewell(context.Background())
 			w.engine.stop(context.Background())
 		}
 		taken.Store(false)
@@ -54,6 +60,14 @@ func (s *Speaker) steward() {
 		case <-s.limits.wake:
 			for _, a := range s.limits.take() {
 				w.report(w.guard(func() error { return w.cut(a) }))
+			}
+		case <-s.renewals.wake:
+			for _, a := range s.renewals.take() {
+				w.report(w.guard(func() error { return w.renew(a) }))
+			}
+		case <-w.restarted.C:
+			for _, a := range w.neverUp() {
+				w.report(w.guard(func() error { return w.renew(a) }))
 			}
 		case <-w.timer.C:
 			w.report(w.guard(w.retry))
@@ -81,7 +95,8 @@ func (w *steward) guard(f func() error) (err error) {
 
 func (w *steward) apply(p *plan) error {
 	ctx := context.Background()
-	before := w.current
+	before, restarting := w.current, w.restarting
+	w.restarting = false
 	if w.engine != nil && (p.config.BGP == nil || w.engine.base != p.base) {
 		w.s.onLoop(func(l *loop) { l.install(&plan{}, "BGP is restarted with another AS, router id or port") })
 		w.engine.stop(ctx)
@@ -108,17 +123,21 @@ func (w *steward) apply(p *plan) error {
 	errs = append(errs, w.engine.setPolicies(ctx, p.policies))
 	w.s.onLoop(func(l *loop) { l.install(p, "removed from the configuration") })
 	w.warn(before, p)
+	errs = append(errs, w.originate())
 	for _, n := range neighborsOf(p.config) {
 		if _, ok := w.engine.peers[n.Address]; !ok {
-			errs = append(errs, w.engine.add(ctx, p.peers[n.Address]))
+			errs = append(errs, w.engine.add(ctx, p.peers[n.Address], restarting))
 			continue
 		}
 		if before != nil {
 			errs = append(errs, w.update(ctx, before, p, n))
 		}
 	}
+	if restarting {
+		w.restarted.Reset(p.config.BGP.GracefulRestart)
+	}
 	w.current = p
-	return errors.Join(append(errs, w.originate())...)
+	return errors.Join(errs...)
 }
 
 func (e *engine) peersByAddress() []peer {
@@ -128,22 +147,75 @@ func (e *engine) peersByAddress() []peer {
 // drop removes a neighbour from GoBGP. Its session is ended first: GoBGP may keep
 // routes that come in while it deletes a neighbour whose session is up.
 func (w *steward) drop(ctx context.Context, p peer) error {
-	down := make(chan struct{})
-	if !w.s.onLoop(func(l *loop) { l.whenDown(p.address, down) }) {
-		return ErrClosed
-	}
-	if err := w.engine.disable(ctx, p.address); err != nil {
+	if err := w.ending(p.address, func() error { return w.engine.disable(ctx, p.address) }); err != nil {
 		return fmt.Errorf("neighbor %s: cannot end its session: %w", p.address, err)
-	}
-	select {
-	case <-down:
-	case <-time.After(5 * time.Second):
-	case <-w.s.stop:
-		return ErrClosed
 	}
 	delete(w.retries, p.address)
 	w.s.onLoop(func(l *loop) { l.retryAt(p.address, time.Time{}) })
 	return w.engine.remove(ctx, p)
+}
+
+// ending calls end, which ends the session of a, and waits until that has happened.
+func (w *steward) ending(a netip.Addr, end func() error) error {
+	gone := make(chan struct{})
+	if !w.s.onLoop(func(l *loop) { l.whenGone(a, gone) }) {
+		return ErrClosed
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	select {
+	case <-gone:
+	case <-time.After(endingTime):
+	case <-w.s.stop:
+		return ErrClosed
+	}
+	return nil
+}
+
+// endingTime bounds the wait for GoBGP to end a session.
+const endingTime = 5 * time.Second
+
+// renew makes GoBGP forget what it keeps of a neighbour to us is gone.
+func (w *steward) renew(a netip.Addr) error {
+	p, ok := w.enginePeer(a)
+	if r := w.retries[a]; !ok || r != nil && !r.at.IsZero() { // barred by max_prefixes: forgotten already
+		return nil
+	}
+	return w.engine.renew(context.Background(), p)
+}
+
+// neverUp are the neighbours that have had no session. Their first OPEN would still say
+// that we are restarting, though nobody waits for us any more.
+func (w *steward) neverUp() (list []netip.Addr) {
+	w.s.onLoop(func(l *loop) { list = l.neverUp() })
+	return list
+}
+
+// farewell tells the neighbours that we shut down: Cease 6/2 (RFC 4486), which no
+// neighbour takes for a restart. It comes after the loop, so it reads the inbox itself.
+func (w *steward) farewell(ctx context.Context) {
+	<-w.s.loopDone
+	up := make(map[netip.Addr]bool)
+	for _, v := range w.s.Neighbors() {
+		if v.State == "Established" && w.engine.disable(ctx, v.Address) == nil {
+			up[v.Address] = true
+		}
+	}
+	timeout := time.After(endingTime)
+	for events := []event(nil); len(up) > 0; {
+		select {
+		case <-w.s.inbox.wake:
+			events = w.s.inbox.take(events)
+			for _, e := range events {
+				if e.kind == sessionDown {
+					delete(up, e.peer)
+				}
+			}
+		case <-timeout:
+			return
+		}
+	}
 }
 
 // update does for a neighbour that stays what can be done without a reset.

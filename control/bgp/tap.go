@@ -64,6 +64,7 @@ const (
 	saysSent       = "sent notification"
 	saysReceived   = "received notification"
 	saysNoMD5      = "failed to set md5"
+	saysRestarts   = "graceful-restart" // a reason of saysDown
 )
 
 func (t *tap) Handle(ctx context.Context, r slog.Record) error {
@@ -78,7 +79,8 @@ func (t *tap) Handle(ctx context.Context, r slog.Record) error {
 		case saysUp:
 			t.inbox.put(event{kind: sessionUp, peer: t.peer, source: t.source, at: r.Time})
 		case saysDown:
-			t.inbox.put(event{kind: sessionDown, peer: t.peer, source: t.source, at: r.Time, text: reasonText(attr(r, "Reason").String())})
+			reason := attr(r, "Reason").String()
+			t.inbox.put(event{kind: sessionDown, peer: t.peer, source: t.source, at: r.Time, text: reasonText(reason), graceful: reason == saysRestarts})
 		case saysUpdate:
 			t.update(r)
 			return nil

@@ -107,6 +107,7 @@ type State struct {
 	Routes       map[netip.Prefix]Route
 	Updates      int // UPDATE messages with routes or withdraws
 	EndOfRIB     bool
+	AtEndOfRIB   map[netip.Prefix]Route // what had been announced when it came
 	Notification *bgp.BGPNotification
 	Done         error // why the connection ended; nil while it stands
 }
@@ -119,7 +120,7 @@ func (s *Session) State() State {
 }
 
 func (s *Session) state() State {
-	return State{Routes: maps.Clone(s.routes), Updates: s.updates, EndOfRIB: s.eor, Notification: s.notice, Done: s.done}
+	return State{Routes: maps.Clone(s.routes), Updates: s.updates, EndOfRIB: s.eor, AtEndOfRIB: s.atEnd, Notification: s.notice, Done: s.done}
 }
 
 // Wait returns the first state for which ok holds.
@@ -165,7 +166,7 @@ func (s *Session) record(m *bgp.BGPMessage) {
 		s.notice = body
 	case *bgp.BGPUpdate:
 		if end, _ := body.IsEndOfRib(); end {
-			s.eor = true
+			s.eor, s.atEnd = true, maps.Clone(s.routes)
 			return
 		}
 		s.updates++

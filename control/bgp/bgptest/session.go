@@ -39,6 +39,7 @@ type Session struct {
 	routes  map[netip.Prefix]Route
 	updates int
 	eor     bool
+	atEnd   map[netip.Prefix]Route // the routes when End-of-RIB came
 	notice  *bgp.BGPNotification
 	done    error // why reading ended; nil while it runs
 }
@@ -225,6 +226,31 @@ func (s *Session) Kill() {
 // LocalAddr is this end of the TCP connection.
 func (s *Session) LocalAddr() netip.AddrPort {
 	return s.conn.LocalAddr().(*net.TCPAddr).AddrPort()
+}
+
+// GracefulRestart is the capability of a speaker that keeps forwarding IPv4 while its
+// BGP restarts (RFC 4724). Restarted says that it just did, and that its forwarding state
+// is still there.
+func GracefulRestart(limit time.Duration, restarted bool) bgp.ParameterCapabilityInterface {
+	return bgp.NewCapGracefulRestart(restarted, false, uint16(limit/time.Second),
+		[]*bgp.CapGracefulRestartTuple{bgp.NewCapGracefulRestartTuple(bgp.RF_IPv4_UC, restarted)})
+}
+
+// Capability returns the first capability of a kind in the far side's OPEN, nil where
+// there is none.
+func (s *Session) Capability(code bgp.BGPCapabilityCode) bgp.ParameterCapabilityInterface {
+	for _, p := range s.open.OptParams {
+		list, ok := p.(*bgp.OptionParameterCapability)
+		if !ok {
+			continue
+		}
+		for _, c := range list.Capability {
+			if c.Code() == code {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // Open is the OPEN message of the far side.
