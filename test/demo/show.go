@@ -117,17 +117,17 @@ func (s *show) traffic(ctx context.Context) error {
 			sent += 2 * packets
 		}
 	}
-	after, err := s.router.PortCounters(ctx)
-	if err != nil {
-		return err
-	}
-	for name := range after {
-		in, out := after[name].InPkts-before[name].InPkts, after[name].OutPkts-before[name].OutPkts
-		if in < uint64(sent) || out < uint64(sent) {
-			return fmt.Errorf("port %s: %d packets went each way, routerd counted %d in and %d out", name, sent, in, out)
+	// A worker counts a batch after it has sent it, so the last packet may be here first.
+	return lab.Await(ctx, "routerd's port counters", func() error {
+		after, err := s.router.PortCounters(ctx)
+		for name := range after {
+			in, out := after[name].InPkts-before[name].InPkts, after[name].OutPkts-before[name].OutPkts
+			if in < uint64(sent) || out < uint64(sent) {
+				err = fmt.Errorf("port %s: %d packets went each way, routerd counted %d in and %d out", name, sent, in, out)
+			}
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // exchange sends pings and datagrams from src to dst and back.
