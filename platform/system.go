@@ -17,9 +17,8 @@ type Options struct {
 
 // OpenOptions say how to open a port.
 type OpenOptions struct {
-	Name     string // of the port, for messages
-	Queues   int    // receive and transmit queue pairs, 0: as many as the device has
-	Slots    int    // of each ring, 0: 1,024
+	Queues   int // receive and transmit queue pairs, 0: as many as the device has
+	Slots    int // of each ring, 0: 1,024
 	Settings nmring.Settings
 	Events   nmring.Events
 }
@@ -39,11 +38,5 @@ func (s *System) Open(device string, opt OpenOptions) (nmring.Port, error) {
 	default:
 		err = fmt.Errorf("device %q: there is no driver %q; this version has %s", device, driver, drivers)
 	}
-	if err != nil {
-		if opt.Name != "" {
-			err = fmt.Errorf("port %q: %w", opt.Name, err)
-		}
-		return nil, err
-	}
-	return port, nil
+	return port, err
 }

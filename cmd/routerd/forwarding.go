@@ -28,12 +28,11 @@ type forwarding struct {
 	ports map[string]*openPort
 }
 
-// openPort is a port and what control last wanted of it.
+// openPort is an open port and what control last wanted of it.
 type openPort struct {
 	attach.Port
 	index int
 	port  nmring.Port
-	err   error // of the last change
 }
 
 func newForwarding(system *platform.System, plane *dataplane.Dataplane, log *slog.Logger) *forwarding {
@@ -98,7 +97,7 @@ func (f *forwarding) open(want attach.Port, local []netip.Addr) error {
 		go f.tell()
 	}
 	port, err := f.system.Open(want.Device, platform.OpenOptions{
-		Name: want.Name, Queues: want.Queues, Settings: settings(want, local), Events: events})
+		Queues: want.Queues, Settings: settings(want, local), Events: events})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package netdev
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,7 +73,7 @@ func (l *Loan) SetQueues(n int) (int, error) {
 		l.journal.Channels = &c
 	}
 	want := c.with(n)
-	if err := l.change("set channels", func() error { return l.ns.setChannels(name, want) }); err != nil {
+	if err := l.change("set channels", func() error { return l.setChannels(want) }); err != nil {
 		return 0, fmt.Errorf("%w: it has %d queues and %d are wanted: run %q, or set queues = %d in the port block",
 			err, c.receive(), n, want.command(name), c.receive())
 	}
@@ -105,10 +106,24 @@ func (l *Loan) restoreChannels() error {
 	if now.Rx == was.Rx && now.Tx == was.Tx && now.Combined == was.Combined {
 		return nil
 	}
-	if err := l.ns.setChannels(l.journal.Interface, was); err != nil {
+	if err := l.setChannels(was); err != nil {
 		return fmt.Errorf("set channels: %w", err)
 	}
 	return nil
+}
+
+// releasePatience is how long the kernel may take to let go of a closed AF_XDP socket:
+// it does so from a work queue, and until then refuses to take the socket's queue away.
+const releasePatience = time.Second
+
+// setChannels sets the channels, with patience for sockets that are closed but not gone.
+func (l *Loan) setChannels(c Channels) error {
+	for deadline := time.Now().Add(releasePatience); ; time.Sleep(5 * time.Millisecond) {
+		err := l.ns.setChannels(l.journal.Interface, c)
+		if !errors.Is(err, unix.EINVAL) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // KeepVLANTags stops the card from taking VLAN tags off frames. It moves the tag to
