@@ -10,7 +10,6 @@ import (
 // Malformed is a frame that no router may forward.
 type Malformed struct {
 	Name  string
-	Short bool // has no room for an IPv4 header
 	Frame []byte
 }
 
@@ -44,23 +43,23 @@ func MalformedFrames(u UDP) []Malformed {
 		return v.Frame()
 	}
 	return []Malformed{
-		{"ethernet header only", true, u.Frame()[:etherLen]},
-		{"cut inside the ip header", true, u.Frame()[:etherLen+ipLen-1]},
-		{"ip version 6", false, spoilFixed(func(ip []byte) { ip[0] = 0x65 })},
-		{"ip version 0", false, spoilFixed(func(ip []byte) { ip[0] = 0x05 })},
-		{"header length 4 words", false, spoilFixed(func(ip []byte) { ip[0] = 0x44 })},
-		{"header length beyond the frame", false, spoil(func(ip []byte) { ip[0] = 0x4f })},
-		{"total length below the header", false, spoilFixed(func(ip []byte) { binary.BigEndian.PutUint16(ip[2:], ipLen-1) })},
-		{"total length beyond the frame", false, spoilFixed(func(ip []byte) { binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+1)) })},
-		{"header checksum off by one", false, spoil(func(ip []byte) { binary.BigEndian.PutUint16(ip[10:], binary.BigEndian.Uint16(ip[10:])^1) })},
-		{"ttl 0", false, spoilFixed(func(ip []byte) { ip[8] = 0 })},
-		{"source 0.0.0.0", false, from("0.0.0.0")},
-		{"source loopback", false, from("127.0.0.1")},
-		{"source multicast", false, from("224.0.0.5")},
-		{"source limited broadcast", false, from("255.255.255.255")},
-		{"destination 0.0.0.0", false, to("0.0.0.0")},
-		{"destination loopback", false, to("127.0.0.1")},
-		{"destination class E", false, to("240.0.0.1")},
+		{"ethernet header only", u.Frame()[:etherLen]},
+		{"cut inside the ip header", u.Frame()[:etherLen+ipLen-1]},
+		{"ip version 6", spoilFixed(func(ip []byte) { ip[0] = 0x65 })},
+		{"ip version 0", spoilFixed(func(ip []byte) { ip[0] = 0x05 })},
+		{"header length 4 words", spoilFixed(func(ip []byte) { ip[0] = 0x44 })},
+		{"header length beyond the frame", spoil(func(ip []byte) { ip[0] = 0x4f })},
+		{"total length below the header", spoilFixed(func(ip []byte) { binary.BigEndian.PutUint16(ip[2:], ipLen-1) })},
+		{"total length beyond the frame", spoilFixed(func(ip []byte) { binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+1)) })},
+		{"header checksum off by one", spoil(func(ip []byte) { binary.BigEndian.PutUint16(ip[10:], binary.BigEndian.Uint16(ip[10:])^1) })},
+		{"ttl 0", spoilFixed(func(ip []byte) { ip[8] = 0 })},
+		{"source 0.0.0.0", from("0.0.0.0")},
+		{"source loopback", from("127.0.0.1")},
+		{"source multicast", from("224.0.0.5")},
+		{"source limited broadcast", from("255.255.255.255")},
+		{"destination 0.0.0.0", to("0.0.0.0")},
+		{"destination loopback", to("127.0.0.1")},
+		{"destination class E", to("240.0.0.1")},
 	}
 }
 

@@ -75,8 +75,7 @@ func (p *Port) Info() nmring.Info {
 	if p.prog.generic {
 		info.Mode = "copy, generic XDP"
 	}
-	if s.Gone {
-		info.Notes = append(info.Notes, "the interface has been deleted")
+	if info.Gone = s.Gone; s.Gone {
 		return info
 	}
 	info.SpeedMbps = p.driver.ns.SpeedMbps(p.ifname)

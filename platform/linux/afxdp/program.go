@@ -21,11 +21,10 @@ const (
 	passedMAC                // not for this port's MAC address: broadcast, multicast, others
 	passedGroup              // for an IPv4 multicast group or 255.255.255.255
 	passedLocal              // for an address of the host
-	passedShort              // too short for an IPv4 header
 	causes
 )
 
-var causeNames = [causes]string{"passed_not_ipv4", "passed_other_mac", "passed_multicast", "passed_local", "passed_short"}
+var causeNames = [causes]string{"passed_not_ipv4", "passed_other_mac", "passed_multicast", "passed_local"}
 
 const (
 	xdpPass       = 2 // XDP_PASS
@@ -35,7 +34,7 @@ const (
 	// Offsets in struct xdp_md.
 	mdData, mdDataEnd, mdQueue = 0, 4, 16
 	// Offsets in a frame.
-	atDestinationMAC, atEtherType, atDestination, headersEnd = 0, 12, 14 + 16, 14 + 20
+	atDestinationMAC, atEtherType, ethernetEnd, atDestination, headersEnd = 0, 12, 14, 14 + 16, 14 + 20
 )
 
 // program is the XDP program of one port and its maps.
@@ -110,12 +109,10 @@ func instructions(sockets, mac, passed, local int) asm.Instructions {
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadMem(asm.R2, asm.R6, mdData, asm.Word),
 		asm.LoadMem(asm.R3, asm.R6, mdDataEnd, asm.Word),
-		asm.Mov.Imm(asm.R7, int32(passedShort)),
-		asm.Mov.Reg(asm.R4, asm.R2),
-		asm.Add.Imm(asm.R4, headersEnd),
-		asm.JGT.Reg(asm.R4, asm.R3, "pass"),
-
 		asm.Mov.Imm(asm.R7, int32(passedOther)),
+		asm.Mov.Reg(asm.R4, asm.R2),
+		asm.Add.Imm(asm.R4, ethernetEnd),
+		asm.JGT.Reg(asm.R4, asm.R3, "pass"),
 		asm.LoadMem(asm.R4, asm.R2, atEtherType, asm.Half),
 		asm.HostTo(asm.BE, asm.R4, asm.Half),
 		asm.JNE.Imm(asm.R4, ethertypeIPv4, "pass"),
@@ -128,6 +125,12 @@ func instructions(sockets, mac, passed, local int) asm.Instructions {
 		asm.LoadMem(asm.R3, asm.R5, 4, asm.Half),
 		asm.LoadMem(asm.R4, asm.R2, atDestinationMAC+4, asm.Half),
 		asm.JNE.Reg(asm.R4, asm.R3, "pass"),
+
+		// Whose header is cut off is for a worker to count.
+		asm.LoadMem(asm.R3, asm.R6, mdDataEnd, asm.Word),
+		asm.Mov.Reg(asm.R4, asm.R2),
+		asm.Add.Imm(asm.R4, headersEnd),
+		asm.JGT.Reg(asm.R4, asm.R3, "redirect"),
 
 		asm.Mov.Imm(asm.R7, int32(passedGroup)),
 		asm.LoadMem(asm.R4, asm.R2, atDestination, asm.Word),
@@ -147,7 +150,7 @@ func instructions(sockets, mac, passed, local int) asm.Instructions {
 		asm.FnMapLookupElem.Call(),
 		asm.JNE.Imm(asm.R0, 0, "pass"),
 
-		asm.LoadMapPtr(asm.R1, sockets),
+		asm.LoadMapPtr(asm.R1, sockets).WithSymbol("redirect"),
 		asm.LoadMem(asm.R2, asm.R6, mdQueue, asm.Word),
 		asm.Mov.Imm(asm.R3, xdpPass),
 		asm.FnRedirectMap.Call(),
