@@ -168,7 +168,7 @@ func newSegments() ([attach.Segments]*platform.SharedMemory, error) {
 	for i, s := range []struct {
 		name string
 		size int
-	}{{"routerd-fib", fib.TableSize()}, {"routerd-fib-writer", fib.WriterSize()}, {"routerd-state", dataplane.StateSize()}} {
+	}{{"fib", fib.TableSize()}, {"fib-writer", fib.WriterSize()}, {"state", dataplane.StateSize()}} {
 		var err error
 		if m[i], err = platform.NewSharedMemory(s.name, s.size); err != nil {
 			return m, err
