@@ -27,6 +27,7 @@ var ErrPort = errors.New("no such port")
 type Options struct {
 	Workers int   // 1 by default, at most MaxWorkers
 	CPUs    []int // CPU of each worker; empty: workers are not pinned
+	Batch   int   // frames taken from a ring in a round: 1 to MaxBatch, Batch by default
 	Idle    Idle  // Adaptive by default
 	Table   *fib.Table
 	State   *State
@@ -55,6 +56,9 @@ func New(o Options) (*Dataplane, error) {
 	if o.Workers == 0 {
 		o.Workers = 1
 	}
+	if o.Batch == 0 {
+		o.Batch = Batch
+	}
 	if o.Idle == "" {
 		o.Idle = Adaptive
 	}
@@ -63,6 +67,8 @@ func New(o Options) (*Dataplane, error) {
 		return nil, errors.New("dataplane: the table and the state are needed")
 	case o.Workers < 1 || o.Workers > MaxWorkers:
 		return nil, fmt.Errorf("dataplane: %d workers: 1 to %d are possible", o.Workers, MaxWorkers)
+	case o.Batch < 1 || o.Batch > MaxBatch:
+		return nil, fmt.Errorf("dataplane: batches of %d frames: 1 to %d are possible", o.Batch, MaxBatch)
 	case o.State.Identity().Workers != o.Workers:
 		return nil, fmt.Errorf("dataplane: %d workers, the state segment was made for %d", o.Workers, o.State.Identity().Workers)
 	case len(o.CPUs) > 0 && (len(o.CPUs) != o.Workers || o.Pin == nil):
@@ -85,7 +91,7 @@ func New(o Options) (*Dataplane, error) {
 	d := &Dataplane{options: o, bell: &bell{c: make(chan struct{}, 1)}}
 	d.slow = newSlowPath(o, d.bell)
 	for i := range o.Workers {
-		w := &Worker{id: i, table: o.Table, state: o.State, gleans: d.slow.gleans,
+		w := &Worker{id: i, batch: uint32(o.Batch), table: o.Table, state: o.State, gleans: d.slow.gleans,
 			injects: newFrameRing(injectRingBytes), slow: d.bell, faults: d.slow.faults}
 		for c, size := range puntRingBytes {
 			w.punts[c] = newFrameRing(size)

@@ -67,8 +67,8 @@ func (w *Worker) check(r *receive, head, n uint32) int {
 		if bad != 0 && !w.odd(r, at) {
 			continue
 		}
-		w.at[good&(Batch-1)] = at
-		w.dst[good&(Batch-1)] = bits.ReverseBytes32(h2)
+		w.at[good&(MaxBatch-1)] = at
+		w.dst[good&(MaxBatch-1)] = bits.ReverseBytes32(h2)
 		good++
 	}
 	w.rxBytes += total
@@ -77,8 +77,8 @@ func (w *Worker) check(r *receive, head, n uint32) int {
 
 // gather adds one packet to the batch.
 func (w *Worker) gather(good *int, at uint32, p unsafe.Pointer) {
-	w.at[*good&(Batch-1)] = at
-	w.dst[*good&(Batch-1)] = bits.ReverseBytes32(load32(p, atDestination))
+	w.at[*good&(MaxBatch-1)] = at
+	w.dst[*good&(MaxBatch-1)] = bits.ReverseBytes32(load32(p, atDestination))
 	*good++
 }
 
@@ -86,10 +86,10 @@ func (w *Worker) gather(good *int, at uint32, p unsafe.Pointer) {
 func (w *Worker) forward(v *view, r *receive, n int) {
 	ring, adj := r.ring, w.state.adj
 	for i := range n {
-		at := w.at[i&(Batch-1)]
+		at := w.at[i&(MaxBatch-1)]
 		s := ring.Slot(at)
 		p := ring.Data(s)
-		group := w.group[i&(Batch-1)]
+		group := w.group[i&(MaxBatch-1)]
 		hop, only := w.table.Only(group)
 		if !only {
 			hop = w.table.Select(group, flowAt(p))
@@ -99,7 +99,7 @@ func (w *Worker) forward(v *view, r *receive, n int) {
 		destination, source := a.destination.Load(), a.source.Load()
 		used := &a.used
 		if metaKind(meta) == AdjGlean {
-			if g, key := w.gleans.find(w.dst[i&(Batch-1)], metaPort(meta)); g != nil {
+			if g, key := w.gleans.find(w.dst[i&(MaxBatch-1)], metaPort(meta)); g != nil {
 				glean, d, s := g.meta.Load(), g.destination.Load(), g.source.Load()
 				if g.key.Load() == key {
 					meta, destination, source, used = glean, d, s, &g.adjacency.used

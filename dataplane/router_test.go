@@ -10,6 +10,7 @@ import (
 	"routerd/dataplane/packet"
 	"routerd/fib"
 	"routerd/nmring"
+	"routerd/nmring/loopback"
 	"routerd/nmring/ringtest"
 )
 
@@ -38,7 +39,7 @@ var oneFIB = sync.OnceValue(func() *sharedFIB {
 			panic(err)
 		}
 	}
-	table, writer := make([]byte, fib.TableSize()), make([]byte, fib.WriterSize())
+	table, writer := loopback.Memory(fib.TableSize()), loopback.Memory(fib.WriterSize())
 	must(fib.Format(table, writer))
 	var err error
 	s.table, err = fib.OpenTable(table)

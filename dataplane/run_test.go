@@ -153,6 +153,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"too many workers", dataplane.Options{Workers: 65, Table: r.fib.table, State: r.state}, "65 workers: 1 to 64"},
 		{"another number of workers", dataplane.Options{Workers: 3, Table: r.fib.table, State: r.state}, "made for 2"},
 		{"one CPU for two", dataplane.Options{Workers: 2, CPUs: []int{1}, Table: r.fib.table, State: r.state}, "1 CPUs for 2 workers"},
+		{"batch", dataplane.Options{Workers: 2, Batch: 257, Table: r.fib.table, State: r.state}, "257 frames: 1 to 256"},
 		{"idle", dataplane.Options{Workers: 2, Idle: "lazy", Table: r.fib.table, State: r.state}, `idle "lazy"`},
 	} {
 		if _, err := dataplane.New(c.o); err == nil || !strings.Contains(err.Error(), c.want) {

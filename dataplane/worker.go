@@ -8,8 +8,14 @@ import (
 	"routerd/fib"
 )
 
-// Batch is the largest number of frames that a worker takes from a ring in a round.
-const Batch = 128
+// Batch is the number of frames that a worker takes from a ring in a round, at most, where
+// Options do not say otherwise: deep enough for the table's cache misses to overlap, small
+// enough for the headers to stay in the first-level cache until the third pass. MaxBatch is
+// the largest that Options may ask for.
+const (
+	Batch    = 128
+	MaxBatch = 256
+)
 
 // idleRounds is how many empty rounds make an adaptive worker block.
 const idleRounds = 256
@@ -31,6 +37,7 @@ type Waiter interface {
 // Worker moves packets. It is one thread; its methods belong to one goroutine.
 type Worker struct {
 	id     int
+	batch  uint32 // most frames that are taken from a ring in a round
 	table  *fib.Table
 	state  *State
 	gleans *gleans
@@ -43,11 +50,11 @@ type Worker struct {
 	slow    *bell               // rung after punts
 	faults  *faults
 
-	at    [Batch]uint32 // slots of the packets that go on to the lookup
-	dst   [Batch]uint32
-	group [Batch]uint16
+	at    [MaxBatch]uint32 // slots of the packets that go on to the lookup
+	dst   [MaxBatch]uint32
+	group [MaxBatch]uint16
 
-	later     [Batch]deferred // packets for transmit rings with a lock
+	later     [MaxBatch]deferred // packets for transmit rings with a lock
 	laters    int
 	laterTo   uint64 // bit for each port in later
 	serial    uint64 // number of the batch
@@ -105,7 +112,7 @@ func (w *Worker) receive(v *view, r *receive) int {
 		w.faults.record(r.index, err)
 	}
 	ring := r.ring
-	head, n := ring.Head(), min(ring.Space(), Batch)
+	head, n := ring.Head(), min(ring.Space(), w.batch)
 	if n == 0 {
 		return 0
 	}

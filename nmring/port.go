@@ -80,6 +80,7 @@ type Info struct {
 	MTU       int     // bytes of IP packet
 	SpeedMbps int     // 0: unknown
 	Up        bool    // administratively up and carrier present
+	Gone      bool    // the device does not exist any more: only Close is left to do
 	KernelARP bool    // the kernel answers ARP for the port's addresses
 	Notes     []string
 }
