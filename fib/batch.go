@@ -5,14 +5,19 @@ package fib
 // shorter than dst. Batches of 64 to 128 are best: the loads of one batch
 // overlap.
 func (t *Table) LookupBatch(dst []uint32, out []uint16) {
-	out = out[:len(dst)]
+	t.lookupBatch(dst, out[:len(dst)])
+}
+
+// lookupInGo is LookupBatch for machines without an assembly version, and what
+// those are compared with. The slices are equally long.
+func (t *Table) lookupInGo(dst []uint32, out []uint16) {
 	if loadEntries(t.entries, dst, out)&extendedBit != 0 {
 		t.resolveExtended(dst, out)
 	}
 }
 
 // loadEntries stores the /24 entries of dst in out and returns all of them or-ed
-// together. This is the loop an assembly version would replace.
+// together.
 func loadEntries(entries *entryArray, dst []uint32, out []uint16) (seen uint16) {
 	for len(dst) >= 8 && len(out) >= 8 {
 		d, o := (*[8]uint32)(dst), (*[8]uint16)(out)

@@ -1,6 +1,37 @@
 package fib
 
-import "testing"
+import (
+	"net/netip"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const longestBatch = 300
+
+// lookupThrice looks dst up by LookupBatch, by its reference in Go and one by
+// one, and checks that all agree and that nothing is written behind the end.
+func lookupThrice(tb rapid.TB, table *Table, dst []uint32) {
+	tb.Helper()
+	const untouched = 4711
+	batch, reference, single := make([]uint16, len(dst)+1), make([]uint16, len(dst)), make([]uint16, len(dst))
+	batch[len(dst)] = untouched
+	table.LookupBatch(dst, batch)
+	table.lookupInGo(dst, reference)
+	for i, a := range dst {
+		single[i] = table.Lookup(a)
+	}
+	if diff := gocmp.Diff(single, reference); diff != "" {
+		tb.Fatalf("%d addresses: reference and Lookup (-want +got):\n%s", len(dst), diff)
+	}
+	if diff := gocmp.Diff(single, batch[:len(dst)]); diff != "" {
+		tb.Fatalf("%d addresses: LookupBatch and Lookup (-want +got):\n%s", len(dst), diff)
+	}
+	if batch[len(dst)] != untouched {
+		tb.Fatalf("a batch of %d wrote behind its end", len(dst))
+	}
+}
 
 func TestLookupBatchOfEveryLength(t *testing.T) {
 	w, table := newFIB(t, Options{})
@@ -10,20 +41,61 @@ func TestLookupBatchOfEveryLength(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for n := range 70 {
-		dst, out := make([]uint32, n), make([]uint16, n+1)
+	for n := range longestBatch + 1 {
+		dst := make([]uint32, n)
 		for i := range dst {
 			dst[i] = 10<<24 + uint32(i*n) - 3
 		}
-		out[n] = 4711
-		table.LookupBatch(dst, out)
-		for i, a := range dst {
-			if want := table.Lookup(a); out[i] != want {
-				t.Fatalf("batch of %d: out[%d] = %d, want %d", n, i, out[i], want)
+		lookupThrice(t, table, dst)
+	}
+}
+
+// Random prefixes, many of them longer than /24, under random batches.
+func TestLookupBatchesAgree(t *testing.T) {
+	w, table := newFIB(t, Options{})
+	groups := newGroups(t, w, 50)
+	rapid.Check(t, func(rt *rapid.T) {
+		var prefixes []netip.Prefix
+		for range rapid.IntRange(0, 30).Draw(rt, "prefixes") {
+			p := crowded(rt)
+			prefixes = append(prefixes, p)
+			if err := w.Set(p, rapid.SampledFrom(groups).Draw(rt, "group")); err != nil {
+				rt.Fatal(err)
 			}
 		}
-		if out[n] != 4711 {
-			t.Fatalf("batch of %d wrote behind its end", n)
+		near := rapid.Custom(func(rt *rapid.T) uint32 {
+			if len(prefixes) == 0 || rapid.IntRange(0, 3).Draw(rt, "kind") == 0 {
+				return rapid.Uint32().Draw(rt, "anywhere")
+			}
+			p := rapid.SampledFrom(prefixes).Draw(rt, "prefix")
+			return rapid.SampledFrom(edges(p)).Draw(rt, "edge") ^ rapid.Uint32Range(0, 255).Draw(rt, "last octet")
+		})
+		n := rapid.IntRange(0, longestBatch).Draw(rt, "addresses")
+		lookupThrice(rt, table, rapid.SliceOfN(near, n, n).Draw(rt, "batch"))
+		for _, p := range prefixes {
+			if _, err := w.Delete(p); err != nil {
+				rt.Fatal(err)
+			}
 		}
+	})
+}
+
+// The last entry and the last place of the last extended group have nothing of
+// theirs behind them.
+func TestLookupBatchAtTheEnds(t *testing.T) {
+	_, table := newFIB(t, Options{})
+	for i := range 256 {
+		table.extended[len(table.extended)-256+i] = uint16(1000 + i)
+		table.extended[i] = uint16(2000 + i)
 	}
+	storeEntry(&table.entries[0], extendedBit)
+	storeEntry(&table.entries[slots-1], extendedBit|indexMask)
+	var dst []uint32
+	for i := range uint32(256) {
+		dst = append(dst, i, 1<<32-1-i)
+	}
+	lookupThrice(t, table, dst)
+	storeEntry(&table.entries[slots-1], 5)
+	storeEntry(&table.entries[slots-2], extendedBit|indexMask)
+	lookupThrice(t, table, append(dst, 1<<32-257))
 }

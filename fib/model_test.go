@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 // slowList is the deliberately slow model: every prefix and its group.
@@ -145,4 +146,11 @@ func randomPrefix(r *rand.Rand) netip.Prefix {
 		}
 	}
 	return netip.PrefixFrom(addrOf(r.Uint32()&0xc00fffff), length).Masked()
+}
+
+// crowded draws prefixes that often cover, meet or neighbour each other.
+func crowded(t *rapid.T) netip.Prefix {
+	bases := []uint32{0, 0x0a000000, 0x0a0000ff, 0x0a000100, 0x0affff80, 0x7fffffff, 0x80000000, 0xfffffe00, 0xffffffff}
+	a := rapid.SampledFrom(bases).Draw(t, "base") ^ rapid.SampledFrom([]uint32{0, 1, 2, 3, 64, 128, 255, 256, 512}).Draw(t, "offset")
+	return netip.PrefixFrom(addrOf(a), rapid.IntRange(0, 32).Draw(t, "length")).Masked()
 }
