@@ -14,6 +14,9 @@ import (
 // everything is as it was. It runs in run's goroutine.
 func (r *router) apply(ctx context.Context, cfg *config.Config, by string) (changes, notes []string, err error) {
 	old := r.cfg
+	if config.TextDiff(old, cfg) == "" {
+		return nil, nil, nil
+	}
 	plan := config.Diff(old, cfg)
 	touched := map[config.Kind]bool{}
 	for _, c := range plan {
@@ -64,7 +67,8 @@ func (r *router) applyPorts(ctx context.Context, old, cfg *config.Config) error 
 		return fmt.Errorf("the forwarding process is not running; ports cannot change now")
 	}
 	// Routes leave a port before the port goes: its index may be another's afterwards.
-	staying := slices.DeleteFunc(slices.Clone(r.ports), func(s attach.PortStatus) bool {
+	before := attach.PortStatusList{Ports: r.lastPorts()}
+	staying := slices.DeleteFunc(slices.Clone(before.Ports), func(s attach.PortStatus) bool {
 		return !slices.ContainsFunc(cfg.Ports, func(p config.Port) bool {
 			return p.Name == s.Name && p.Device == s.Device && p.Queues == s.Queues
 		})
@@ -72,13 +76,17 @@ func (r *router) applyPorts(ctx context.Context, old, cfg *config.Config) error 
 	r.rib.SetPorts(ribPorts(old.Ports, staying))
 	status, err := r.plane.setPorts(ctx, portList(cfg.Ports))
 	if err == nil {
-		err = firstError(status)
+		err = newError(before, status)
 	}
 	if err != nil {
 		// Not wholly means not at all.
 		back, uerr := r.plane.setPorts(ctx, portList(old.Ports))
-		if uerr == nil {
-			uerr = firstError(back)
+		if uerr != nil {
+			// It says nothing of the ports, which are as they were as far as we know; if it
+			// goes on saying nothing, guard ends it.
+			back = before
+		} else {
+			uerr = newError(before, back)
 		}
 		if uerr != nil {
 			r.log.Error("ports: going back to the configuration before", "error", uerr)

@@ -162,7 +162,6 @@ func (r *router) ApplyConfig(ctx context.Context, src api.ConfigSource, by strin
 			out.Notes = append(out.Notes, fmt.Sprintf("a restart or SIGHUP loads %s, which says something else than %s", r.configPath, name))
 		}
 	}
-	r.log.Info("configuration applied", "file", name, "by", by, "revision", out.Revision, "changes", out.Changes)
 	return out, nil
 }
 

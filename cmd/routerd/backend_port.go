@@ -13,6 +13,9 @@ import (
 	"routerd/dataplane/attach"
 )
 
+// showTimeout is how long a show waits for the forwarding process.
+const showTimeout = 2 * time.Second
+
 // portStatus is the state of the port as the forwarding process reported it last. It is
 // called under mu.
 func (r *router) portStatus(name string) (attach.PortStatus, bool) {
@@ -30,6 +33,8 @@ func (r *router) Ports(ctx context.Context) ([]api.Port, error) {
 	p := r.plane
 	r.mu.RUnlock()
 	if p != nil {
+		ctx, cancel := context.WithTimeout(ctx, showTimeout)
+		defer cancel()
 		if l, err := p.client.Ports(ctx); err == nil {
 			r.refresh(l.Ports)
 		}
@@ -130,6 +135,8 @@ func (r *router) neighbors(ctx context.Context) ([]attach.Neighbor, error) {
 	if p == nil {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
 	return p.client.Neighbors(ctx)
 }
 

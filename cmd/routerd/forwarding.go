@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"routerd/dataplane"
@@ -24,8 +26,9 @@ type forwarding struct {
 	server *attach.Server
 	log    *slog.Logger
 
-	mu    sync.Mutex
-	ports map[string]*openPort
+	mu     sync.Mutex
+	ports  map[string]*openPort
+	failed map[string]attach.PortStatus // what of the last SetPorts did not succeed, by port
 }
 
 // openPort is an open port and what control last wanted of it.
@@ -39,19 +42,20 @@ func newForwarding(system *platform.System, plane *dataplane.Dataplane, log *slo
 	return &forwarding{system: system, plane: plane, log: log, ports: map[string]*openPort{}}
 }
 
-// SetPorts closes, changes and opens ports until they are those of l. A port that fails
-// is reported with its error and hinders no other.
+// SetPorts closes, changes and opens ports until they are those of l. A port whose device
+// has gone is opened again. A port that fails is reported with its error and hinders no
+// other.
 func (f *forwarding) SetPorts(l attach.PortList) attach.PortStatusList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, p := range f.ports {
 		i := slices.IndexFunc(l.Ports, func(w attach.Port) bool { return w.Name == name })
-		if i < 0 || l.Ports[i].Device != p.Device || l.Ports[i].Queues != p.Queues {
+		if i < 0 || l.Ports[i].Device != p.Device || l.Ports[i].Queues != p.Queues || p.port.Info().Gone {
 			f.close(p)
 		}
 	}
 	local := localAddresses(l.Ports)
-	failed := map[string]error{}
+	failed := map[string]attach.PortStatus{}
 	for _, want := range l.Ports {
 		p := f.ports[want.Name]
 		var err error
@@ -60,28 +64,20 @@ func (f *forwarding) SetPorts(l attach.PortList) attach.PortStatusList {
 		} else {
 			err = f.change(p, want, local)
 		}
-		if err != nil {
+		if err == nil {
+			continue
+		}
+		failed[want.Name] = attach.PortStatus{Port: want, Index: -1, Error: oneLine(err)}
+		if f.failed[want.Name].Error != oneLine(err) {
 			f.log.Error("port", "port", want.Name, "device", want.Device, "error", err)
-			failed[want.Name] = err
 		}
 	}
+	f.failed = failed
 	// What a forwarding process that crashed had borrowed and nobody wants any more goes back.
 	if err := f.system.Settle(); err != nil {
 		f.log.Error("interfaces of an earlier forwarding process", "error", err)
 	}
-	status := f.status()
-	for _, want := range l.Ports {
-		err := failed[want.Name]
-		i := slices.IndexFunc(status.Ports, func(s attach.PortStatus) bool { return s.Name == want.Name })
-		switch {
-		case err == nil:
-		case i >= 0:
-			status.Ports[i].Error = oneLine(err)
-		default:
-			status.Ports = append(status.Ports, attach.PortStatus{Port: want, Index: -1, Error: oneLine(err)})
-		}
-	}
-	return status
+	return f.status()
 }
 
 func (f *forwarding) open(want attach.Port, local []netip.Addr) error {
@@ -165,7 +161,10 @@ func (f *forwarding) status() attach.PortStatusList {
 		info := p.port.Info()
 		s := attach.PortStatus{Port: p.Port, Index: p.index, Driver: info.Driver, Mode: info.Mode,
 			MAC: net.HardwareAddr(info.MAC[:]).String(), LinkMTU: info.MTU, SpeedMbps: info.SpeedMbps,
-			Up: info.Up, Notes: info.Notes}
+			Up: info.Up, Notes: info.Notes, Error: f.failed[p.Name].Error}
+		if info.Gone {
+			s.Error = "the interface is gone; the port opens again when it is back"
+		}
 		for q := range p.port.Queues() {
 			for _, c := range p.port.Counters(q) {
 				s.Counters = append(s.Counters, attach.Counter{Queue: q, Name: c.Name, Value: c.Value})
@@ -173,7 +172,14 @@ func (f *forwarding) status() attach.PortStatusList {
 		}
 		l.Ports = append(l.Ports, s)
 	}
-	slices.SortFunc(l.Ports, func(a, b attach.PortStatus) int { return a.Index - b.Index })
+	for name, s := range f.failed {
+		if f.ports[name] == nil {
+			l.Ports = append(l.Ports, s)
+		}
+	}
+	slices.SortFunc(l.Ports, func(a, b attach.PortStatus) int {
+		return cmp.Or(a.Index-b.Index, strings.Compare(a.Name, b.Name))
+	})
 	return l
 }
 

@@ -61,7 +61,8 @@ func startPlane(ctx context.Context, runDir string, setup attach.Setup, events f
 	p := &plane{client: client, resumed: resumed}
 	if err := p.open(); err != nil {
 		p.close()
-		return nil, fmt.Errorf("forwarding process %d: %w", client.Welcome().PID, err)
+		pid := client.Welcome().PID
+		return nil, fmt.Errorf("forwarding process %d: %w; end it (kill %d) and start routerd again", pid, err, pid)
 	}
 	return p, nil
 }
@@ -71,7 +72,11 @@ func planeSocket(runDir string) string { return filepath.Join(runDir, "dataplane
 func dialPlane(ctx context.Context, socket string, events func(attach.PortStatusList)) (*attach.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
-	return attach.Dial(ctx, socket, events)
+	client, err := attach.Dial(ctx, socket, events)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w: it is stopped or hangs; end it (fuser -k %s) and start routerd again", err, socket)
+	}
+	return client, err
 }
 
 // open maps the shared memory and becomes the FIB's writer.
@@ -118,11 +123,16 @@ func (p *plane) stop(log *slog.Logger) {
 	if err := p.client.Stop(ctx); err != nil {
 		pid := p.client.Welcome().PID
 		log.Error("forwarding process does not stop; killing it", "pid", pid, "error", err)
-		if proc, err := os.FindProcess(pid); err == nil {
-			_ = proc.Kill()
-		}
+		p.kill()
 	}
 	p.close()
+}
+
+// kill ends the forwarding process. The kernel takes its programs off the interfaces.
+func (p *plane) kill() {
+	if proc, err := os.FindProcess(p.client.Welcome().PID); err == nil {
+		_ = proc.Kill()
+	}
 }
 
 // close lets the forwarding process go on without us.
@@ -163,8 +173,10 @@ func spawnPlane(ctx context.Context, runDir string, setup attach.Setup, log *slo
 		return fmt.Errorf("forwarding process: %w", err)
 	}
 	go func() {
-		// Its end shows on the control socket; this only takes it off the process table.
-		_ = cmd.Wait()
+		// Its end shows on the control socket, but not what killed it.
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() < 0 {
+			log.Error("forwarding process was killed", "pid", cmd.Process.Pid, "by", err)
+		}
 	}()
 	if err := ready.SetReadDeadline(time.Now().Add(startTimeout)); err != nil {
 		return fmt.Errorf("forwarding process: %w", err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -46,6 +45,7 @@ type router struct {
 	retry *time.Timer // runs out when the forwarding process is to be started again
 	pause time.Duration
 
+	mended    time.Time // when mend last tried
 	mu        sync.RWMutex
 	cfg       *config.Config
 	revision  int
@@ -159,6 +159,7 @@ func (r *router) setPlane(p *plane) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.plane = p
+	go p.guard(r.log)
 }
 
 // run handles everything that happens until ctx ends.
@@ -189,6 +190,7 @@ func (r *router) run(ctx context.Context, hup <-chan os.Signal) {
 			r.sweepNow()
 		case <-audit.C:
 			r.audit()
+			r.mend(ctx)
 			r.drops.sample(r.reasonTotals(), time.Now())
 		}
 	}
@@ -348,11 +350,4 @@ func (r *router) stop() {
 }
 
 // firstError is the error of the first port that has one.
-func firstError(l attach.PortStatusList) error {
-	for _, p := range l.Ports {
-		if p.Error != "" {
-			return fmt.Errorf("port %q: %s", p.Name, p.Error)
-		}
-	}
-	return nil
-}
+func firstError(l attach.PortStatusList) error { return newError(attach.PortStatusList{}, l) }

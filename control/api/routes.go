@@ -304,7 +304,7 @@ func (s *Server) change(source func(http.ResponseWriter, *http.Request) (ConfigS
 			return nil, err
 		}
 		applied.Changes = slices.Concat([]string{}, applied.Changes)
-		log.Info("configuration applied", "revision", applied.Revision, "changes", len(applied.Changes))
+		log.Info("configuration applied", "revision", applied.Revision, "changes", applied.Changes)
 		return applied, nil
 	})
 }
