@@ -15,11 +15,14 @@ import (
 )
 
 // bird is a running BIRD 2 with one session to us.
-type bird struct{ socket string }
+type bird struct {
+	socket string
+	cmd    *exec.Cmd
+}
 
 // startBIRD runs BIRD on 127.0.0.2 with two static routes to announce. extra goes into its
-// BGP protocol.
-func startBIRD(t *testing.T, port, theirPort int, extra string) *bird {
+// BGP protocol, flags to its command line.
+func startBIRD(t *testing.T, port, theirPort int, extra string, flags ...string) *bird {
 	t.Helper()
 	path := findBIRD(t, "bird")
 	findBIRD(t, "birdc")
@@ -48,7 +51,8 @@ protocol bgp up {
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "-f", "-c", conf, "-s", b.socket, "-P", filepath.Join(dir, "pid"))
+	cmd := exec.Command(path, append(flags, "-f", "-c", conf, "-s", b.socket, "-P", filepath.Join(dir, "pid"))...)
+	b.cmd = cmd
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -99,6 +103,15 @@ func (b *bird) wait(ctx context.Context, t *testing.T, command string, want ...s
 	}
 }
 
+// lacks asks BIRD once and complains when its answer contains what.
+func (b *bird) lacks(ctx context.Context, t *testing.T, command, what string) {
+	t.Helper()
+	said, _ := exec.CommandContext(ctx, findBIRD(t, "birdc"), append([]string{"-r", "-s", b.socket}, strings.Fields(command)...)...).CombinedOutput()
+	if strings.Contains(string(said), what) {
+		t.Errorf("birdc %s says\n%s", command, said)
+	}
+}
+
 func TestBIRD(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("correct horse\n"), 0o600); err != nil {
@@ -135,6 +148,39 @@ func TestBIRD(t *testing.T) {
 			b.wait(r.ctx, t, "show protocols all up", "Routes:         0 imported, 2 exported")
 		})
 	}
+}
+
+// BIRD dies and comes back, by itself as a helper or as a router that has kept its
+// forwarding state (-R).
+func TestBIRDRestarts(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	b := startBIRD(t, port, r.port, "graceful restart on;")
+	n := config.Neighbor{Address: host(2), AS: 64496, Port: port, Import: "in", Export: "out", Multihop: 2, Passive: true}
+	r.s.Announce([]netip.Prefix{prefix("192.0.2.0/24")})
+	r.apply(r.gracefully(time.Minute, n))
+	r.neighbor(2, "End-of-RIB", func(n Neighbor) bool { return n.EndOfRIB && n.Accepted == 2 })
+	r.must(b.cmd.Process.Kill())
+	r.sink.wait(t, "the restart", func() bool { return r.sink.restarts[host(2)] == 1 })
+	r.sink.has(t, host(2), "198.51.100.0/24", "203.0.113.0/24")
+	if v, _ := r.s.Neighbor(host(2)); v.Stale != 2 {
+		t.Errorf("%+v", v)
+	}
+	b = startBIRD(t, port, r.port, "graceful restart on;", "-R")
+	r.sink.wait(t, "the sweep", func() bool { return r.sink.sweeps[host(2)] == 1 })
+	v := r.neighbor(2, "back", func(n Neighbor) bool { return n.State == "Established" && n.Accepted == 2 })
+	if !v.EndOfRIB || v.Downs != 1 {
+		t.Errorf("%+v", v)
+	}
+	r.sink.has(t, host(2), "198.51.100.0/24", "203.0.113.0/24")
+	if d := r.sink.downs[host(2)]; len(d) > 0 {
+		t.Errorf("down: %v", d)
+	}
+	// Our stop is no restart to it: our prefix is gone at once.
+	b.wait(r.ctx, t, "show route protocol up", "192.0.2.0/24")
+	r.must(r.s.Close(r.ctx))
+	b.wait(r.ctx, t, "show protocols all up", "Received: Administrative shutdown")
+	b.lacks(r.ctx, t, "show route protocol up", "192.0.2.0/24")
 }
 
 // A password removed from a neighbour leaves no key behind, and a wrong one no session.

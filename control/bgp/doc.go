@@ -20,7 +20,8 @@
 // # Invariants
 //
 // A route reaches the sink only while its session is up and under an import policy
-// that accepts it. After PeerDown nothing of that session arrives any more. Without a
+// that accepts it. After PeerDown or PeerRestarts nothing of that session arrives any
+// more; what is stale stays until SweepPeer, which always comes. Without a
 // policy a neighbour exchanges nothing, iBGP included (RFC 8212 and beyond).
 // Neighbors answers from our own state, never from GoBGP's.
 //

@@ -2,6 +2,7 @@ package bgp
 
 import (
 	"net/netip"
+	"reflect"
 	"time"
 )
 
@@ -30,6 +31,9 @@ func (l *loop) install(p *plan, gone string) {
 			s = newSession(n, p.self, p.imports[n.Address])
 			l.sessions[n.Address] = s
 		} else {
+			if !reflect.DeepEqual(s.in, p.imports[n.Address]) {
+				l.sweep(s, "its import policy changed") // it cannot be asked of what is stale
+			}
 			s.conf, s.self, s.in = n, p.self, p.imports[n.Address]
 			s.describe()
 			s.reconsider(l.emit)

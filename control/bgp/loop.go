@@ -129,13 +129,16 @@ func (l *loop) state(s *session, e *event) {
 	}
 	switch {
 	case e.state.established && s.opening:
-		s.opening, s.up, s.peerID, s.restart = false, true, e.state.id, e.state.restart
+		s.restart = e.state.restart
+		if !l.welcome(s, e.at) {
+			return
+		}
+		s.opening, s.up, s.peerID = false, true, e.state.id
 		s.view.State, s.view.Since = "Established", e.at
 		s.view.RouterID, s.view.Capabilities = e.state.id, e.state.capabilities
 		s.view.LastError, s.view.Updates, s.view.Malformed, s.view.EndOfRIB = "", 0, 0, false
 		s.view.RetryAt = time.Time{}
 		l.log.Info("bgp: session up", "neighbor", s.conf.Address, "as", s.conf.AS, "router_id", e.state.id)
-		l.returned(s, e.at)
 		l.send()
 		l.s.sink.PeerUp(s.conf.Address, s.conf.AS, e.state.id)
 		held := s.held

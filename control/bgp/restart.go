@@ -64,19 +64,25 @@ func (l *loop) restarts(s *session, at time.Time, reason string) {
 	l.scheduleSweep()
 }
 
-// returned looks at a neighbour that is back and has stale routes.
-func (l *loop) returned(s *session, at time.Time) {
+// welcome looks at a neighbour that may be back from a restart, and reports whether its
+// session can be used. Where it came back without graceful restart GoBGP would wait for
+// an End-of-RIB that may never come, and go on passing the stale routes on.
+func (l *loop) welcome(s *session, at time.Time) bool {
 	switch {
 	case s.view.StaleUntil.IsZero():
 	case !s.restart.negotiated:
 		l.sweep(s, "it came back without graceful restart")
-		l.s.renewals.put(s.conf.Address) // GoBGP waits for an End-of-RIB that may never come
+		l.end(s, at, "")
+		s.view.LastError = "came back without graceful restart; the session is opened anew"
+		l.s.renewals.put(s.conf.Address)
+		return false
 	case !s.restart.forwarding:
 		l.sweep(s, "it came back without its forwarding state")
 	default:
 		s.view.StaleUntil = at.Add(staleLimit)
 		l.scheduleSweep()
 	}
+	return true
 }
 
 // sweep takes back the routes from before a restart that were not announced since.

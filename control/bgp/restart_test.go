@@ -3,6 +3,7 @@ package bgp
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,10 +222,10 @@ func TestNoRestart(t *testing.T) {
 func TestRestartEnds(t *testing.T) {
 	minute := bgptest.GracefulRestart(time.Minute, false)
 	r := newRig(t)
-	conf := r.gracefully(time.Minute, external(2, 64496), external(3, 64496), external(4, 64496), external(5, 64496), external(6, 64497))
+	conf := r.gracefully(time.Minute, external(2, 64496), external(3, 64496), external(4, 64496), external(5, 64496), external(6, 64497), external(7, 64496))
 	r.apply(conf)
 	other := r.dial(6, 64497)
-	for n, capability := range map[int]bgp.ParameterCapabilityInterface{2: minute, 3: minute, 4: minute, 5: bgptest.GracefulRestart(time.Second, false)} {
+	for n, capability := range map[int]bgp.ParameterCapabilityInterface{2: minute, 3: minute, 4: minute, 7: minute, 5: bgptest.GracefulRestart(time.Second, false)} {
 		p := r.dial(n, 64496, capability)
 		r.must(p.Announce(bgptest.Route{}, prefix(fmt.Sprintf("10.%d.0.0/16", n))))
 		r.sink.wait(t, "its route", func() bool { return len(r.sink.table[host(n)]) == 1 })
@@ -237,13 +238,20 @@ func TestRestartEnds(t *testing.T) {
 		r.sink.has(t, host(n))
 	}
 	swept(5, "the end of its second")
-	r.apply(r.gracefully(time.Minute, conf.BGP.Neighbors[0], conf.BGP.Neighbors[1], conf.BGP.Neighbors[3], conf.BGP.Neighbors[4]))
+	conf.BGP.Neighbors = slices.Delete(conf.BGP.Neighbors, 2, 3)
+	conf.BGP.Neighbors[4].Import = ""
+	r.apply(conf)
 	swept(4, "its removal")
+	swept(7, "the change of its policy")
 	back := r.dial(2, 64496, minute)
 	swept(2, "its return without forwarding state")
 	r.must(back.EndOfRIB()) // until then GoBGP goes on to pass its routes on
 	r.dial(3, 64496)
 	swept(3, "its return without graceful restart")
+	anew := r.dial(3, 64496)
+	r.must(anew.Announce(bgptest.Route{}, prefix("10.33.0.0/16")))
+	r.sink.has(t, host(3), "10.33.0.0/16")
+	r.must(anew.Withdraw(prefix("10.33.0.0/16")))
 	r.hears(other, nil)
 	if len(r.sink.downs[host(6)]) > 0 {
 		t.Errorf("the other session: %v", r.sink.downs[host(6)])

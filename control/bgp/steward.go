@@ -176,13 +176,17 @@ func (w *steward) ending(a netip.Addr, end func() error) error {
 // endingTime bounds the wait for GoBGP to end a session.
 const endingTime = 5 * time.Second
 
-// renew makes GoBGP forget what it keeps of a neighbour to us is gone.
+// renew makes GoBGP forget all of a neighbour and open its session anew.
 func (w *steward) renew(a netip.Addr) error {
 	p, ok := w.enginePeer(a)
 	if r := w.retries[a]; !ok || r != nil && !r.at.IsZero() { // barred by max_prefixes: forgotten already
 		return nil
 	}
-	return w.engine.renew(context.Background(), p)
+	ctx := context.Background()
+	if err := w.ending(a, func() error { return w.engine.disable(ctx, a) }); err != nil {
+		return fmt.Errorf("neighbor %s: cannot end its session: %w", a, err)
+	}
+	return w.engine.renew(ctx, p)
 }
 
 // neverUp are the neighbours that have had no session. Their first OPEN would still say

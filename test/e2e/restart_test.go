@@ -5,6 +5,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -13,7 +14,9 @@ import (
 
 	"routerd/control/api"
 	"routerd/fib"
+	"routerd/test/edge"
 	"routerd/test/lab"
+	"routerd/test/probe"
 )
 
 const lost = "198.18.0.0/15" // announced before a restart, not after
@@ -62,6 +65,115 @@ func TestKilledControlProcessCostsNoPacket(t *testing.T) {
 	if !report.Clean() {
 		t.Error("the flood did not pass unharmed")
 	}
+}
+
+// The upstream's kernel routes to our LAN on what BIRD learned from us, so what it sends
+// arrives only as long as BIRD keeps our prefix (RFC 4724).
+func TestKilledControlProcessKeepsItsPrefixes(t *testing.T) {
+	w := start(t, 1, 2*time.Minute, "bird", "birdc")
+	u := w.Upstreams[0]
+	behind, bird := w.transit()
+	w.try(w.router.AwaitRoute(w.ctx, lost, u.Address))
+	replies, err := probe.Ping(w.LAN, edge.LANHost, behindHost, 3, replyWait) // every next hop is resolved then
+	w.try(err)
+	if len(replies) == 0 || replies[0].TTL != 62 {
+		t.Fatalf("replies %+v, want TTL 62", replies)
+	}
+	out := w.stream(w.LAN, behind, edge.LANHost, behindHost, w.mac(w.Router, "lan0"))
+	in := w.stream(behind, w.LAN, behindHost, edge.LANHost, w.mac(u.Namespace, "in0"))
+	w.arrive(out, 5000)
+	w.arrive(in, 5000)
+
+	_, err = w.router.Stop(w.ctx, syscall.SIGKILL)
+	w.try(err)
+	w.arrive(out, 10000) // a second
+	w.arrive(in, 10000)
+	_, err = bird.Query("disable lost")
+	w.try(err, w.router.Start(w.ctx))
+	began := time.Now()
+	w.try(w.router.AwaitSession(w.ctx, u.Address))
+	t.Logf("Established %.1f s after the start", time.Since(began).Seconds())
+	w.try(w.router.AwaitNoRoute(w.ctx, lost), w.router.AwaitRoute(w.ctx, far, u.Address))
+	t.Logf("swept %.1f s after the start", time.Since(began).Seconds())
+	log, err := w.router.AwaitLine(w.ctx, "stale routes swept|has sent its End-of-RIB in time")
+	w.try(err)
+	if !strings.Contains(log, "stale routes swept") {
+		t.Errorf("the sweep did not come with End-of-RIB: %s", log)
+	}
+	w.try(lab.Await(w.ctx, "our End-of-RIB at BIRD", func() error {
+		said, err := bird.Query("show protocols all edge")
+		if err == nil && strings.Contains(said, "Neighbor graceful restart active") {
+			err = errors.New(said)
+		}
+		return err
+	}))
+	w.arrive(out, 20000)
+	w.arrive(in, 20000)
+	if n := w.neighbor(u.Address); n.State != api.SessionEstablished || len(n.Notes) > 0 {
+		t.Errorf("neighbor %+v", n)
+	}
+	for name, s := range map[string]*probe.Stream{"out of the LAN": out, "into the LAN": in} {
+		report, err := s.Stop()
+		w.try(err)
+		t.Logf("%s: %v", name, report)
+		if !report.Clean() {
+			t.Errorf("the flood %s did not pass unharmed", name)
+		}
+	}
+}
+
+var behindHost = netip.MustParseAddr("203.0.113.10")
+
+// transit makes the upstream a router with a host behind it: BIRD announces far and lost,
+// and puts what it learns into the kernel.
+func (w *world) transit() (behind *lab.Namespace, bird *lab.BIRD) {
+	w.t.Helper()
+	u := w.Upstreams[0]
+	behind, err := w.Namespace("behind")
+	w.try(err, w.Connect(
+		lab.End{Space: behind, Name: "eth0", Addresses: []string{behindHost.String() + "/24"}},
+		lab.End{Space: u.Namespace, Name: "in0", Addresses: []string{"203.0.113.1/24"}}))
+	w.try(behind.IP("route", "add", "default", "via", "203.0.113.1"),
+		u.IP("route", "del", edge.LANSubnet), u.Sysctl("net.ipv4.ip_forward", "1"))
+	bird, err = u.StartBIRD(w.ctx, "bird", fmt.Sprintf(`
+		router id %s;
+		log stderr all;
+		protocol device {}
+		protocol kernel { ipv4 { export where source = RTS_BGP; }; }
+		protocol static announced { ipv4; route %s blackhole; }
+		protocol static lost { ipv4; route %s blackhole; }
+		protocol bgp edge {
+			local %s as %d;
+			neighbor %s as %d;
+			connect delay time 1;
+			ipv4 { import all; export where source = RTS_STATIC; };
+		}`, u.Address, far, lost, u.Address, u.AS, u.Router, edge.RouterAS))
+	w.try(err, w.router.AwaitSession(w.ctx, u.Address))
+	w.try(lab.Await(w.ctx, "the upstream's kernel to know the way to our LAN", func() error {
+		out, err := u.Output("ip", "route", "show", edge.LANSubnet)
+		if err == nil && !strings.Contains(string(out), "proto bird") {
+			err = fmt.Errorf("it has %q", out)
+		}
+		return err
+	}))
+	return behind, bird
+}
+
+func (w *world) mac(space *lab.Namespace, ifname string) net.HardwareAddr {
+	w.t.Helper()
+	mac, err := space.MAC(ifname)
+	w.try(err)
+	return mac
+}
+
+// stream floods from one host to another over two routers.
+func (w *world) stream(from, to probe.Space, src, dst netip.Addr, gateway net.HardwareAddr) *probe.Stream {
+	w.t.Helper()
+	out := w.port(from)
+	s, err := probe.Flood{SrcMAC: out.MAC, DstMAC: gateway, Src: src, Dst: []netip.Addr{dst}, TTL: 64, Hops: 2, PacketsPerSec: 10000}.
+		Start(out, w.port(to))
+	w.try(err)
+	return s
 }
 
 func (w *world) fibEntry(prefix string) api.FIBEntry {
