@@ -171,6 +171,9 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	err := s.http.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // a listener closed above that serve had not let go of
+		err = nil
+	}
 	if err != nil {
 		err = errors.Join(err, s.http.Close())
 	}
