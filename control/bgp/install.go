@@ -31,8 +31,11 @@ func (l *loop) install(p *plan, gone string) {
 			s = newSession(n, p.self, p.imports[n.Address])
 			l.sessions[n.Address] = s
 		} else {
-			if !reflect.DeepEqual(s.in, p.imports[n.Address]) {
+			if !s.view.StaleUntil.IsZero() && !reflect.DeepEqual(s.in, p.imports[n.Address]) {
 				l.sweep(s, "its import policy changed") // it cannot be asked of what is stale
+				if !s.up {
+					l.s.renewals.put(n.Address) // GoBGP does not ask it of what is stale either
+				}
 			}
 			s.conf, s.self, s.in = n, p.self, p.imports[n.Address]
 			s.describe()

@@ -222,10 +222,10 @@ func TestNoRestart(t *testing.T) {
 func TestRestartEnds(t *testing.T) {
 	minute := bgptest.GracefulRestart(time.Minute, false)
 	r := newRig(t)
-	conf := r.gracefully(time.Minute, external(2, 64496), external(3, 64496), external(4, 64496), external(5, 64496), external(6, 64497), external(7, 64496))
+	conf := r.gracefully(time.Minute, external(2, 64496), external(3, 64496), external(4, 64496), external(5, 64496), external(6, 64497), external(7, 64496), external(8, 64496))
 	r.apply(conf)
 	other := r.dial(6, 64497)
-	for n, capability := range map[int]bgp.ParameterCapabilityInterface{2: minute, 3: minute, 4: minute, 7: minute, 5: bgptest.GracefulRestart(time.Second, false)} {
+	for n, capability := range map[int]bgp.ParameterCapabilityInterface{2: minute, 3: minute, 4: minute, 7: minute, 8: minute, 5: bgptest.GracefulRestart(time.Second, false)} {
 		p := r.dial(n, 64496, capability)
 		r.must(p.Announce(bgptest.Route{}, prefix(fmt.Sprintf("10.%d.0.0/16", n))))
 		r.sink.wait(t, "its route", func() bool { return len(r.sink.table[host(n)]) == 1 })
@@ -240,9 +240,11 @@ func TestRestartEnds(t *testing.T) {
 	swept(5, "the end of its second")
 	conf.BGP.Neighbors = slices.Delete(conf.BGP.Neighbors, 2, 3)
 	conf.BGP.Neighbors[4].Import = ""
+	conf.BGP.Neighbors[5].HoldTime = time.Hour
 	r.apply(conf)
 	swept(4, "its removal")
 	swept(7, "the change of its policy")
+	swept(8, "the change of its hold time")
 	back := r.dial(2, 64496, minute)
 	swept(2, "its return without forwarding state")
 	r.must(back.EndOfRIB()) // until then GoBGP goes on to pass its routes on

@@ -151,7 +151,12 @@ func (w *steward) drop(ctx context.Context, p peer) error {
 		return fmt.Errorf("neighbor %s: cannot end its session: %w", p.address, err)
 	}
 	delete(w.retries, p.address)
-	w.s.onLoop(func(l *loop) { l.retryAt(p.address, time.Time{}) })
+	w.s.onLoop(func(l *loop) {
+		l.retryAt(p.address, time.Time{})
+		if s := l.sessions[p.address]; s != nil {
+			l.sweep(s, "its configuration changed")
+		}
+	})
 	return w.engine.remove(ctx, p)
 }
 
