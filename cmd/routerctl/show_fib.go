@@ -201,4 +201,4 @@ func (c *ctl) audit(a api.Audit) string {
 
 func usage(u api.Usage) string { return number(u.Used) + " of " + number(u.Max) }
 
-func megabytes(octets uint64) string { return fmt.Sprintf("%.1f MB", float64(octets)/(1<<20)) }
+func megabytes(octets uint64) string { return fmt.Sprintf("%.1f MB", float64(octets)/1e6) }
