@@ -209,6 +209,9 @@ func (r *router) BGP(context.Context) (api.BGP, error) {
 		if !n.LastDown.IsZero() {
 			v.LastDown = &api.Down{Time: n.LastDown, Reason: n.LastDownReason}
 		}
+		if v.State != api.SessionEstablished {
+			v.Advertised = 0 // what it would hear
+		}
 		if note := n.Note(); note != "" {
 			v.Notes = append(v.Notes, note)
 		}

@@ -98,8 +98,8 @@ func (r *router) port(c config.Port) api.Port {
 	for _, d := range s.Counters {
 		var lost *uint64
 		switch {
-		case !strings.HasPrefix(d.Name, "rx_"):
-			continue
+		case !strings.HasPrefix(d.Name, "rx_"), d.Name == "rx_fill_ring_empty_descs":
+			continue // AF_XDP counts a frame without a buffer in rx_dropped, too
 		case d.Queue < len(p.Queues):
 			lost = &p.Queues[d.Queue].Counters.InDiscards
 			*lost += d.Value
