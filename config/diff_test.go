@@ -55,7 +55,7 @@ func TestDiff(t *testing.T) {
 		{"identity", []string{"as   = 64500", "as = 64501"},
 			"router as 64500 -> 64501 (all BGP sessions reset)\n"},
 		{"workers", []string{`cpus = "2-5"`, `workers = 2`},
-			"dataplane cpus 2-5 -> none; workers 4 -> 2 (forwarding process restarts)\n" +
+			"dataplane cpus 2-5 -> none; workers 4 -> 2 (takes effect when routerd is stopped and started)\n" +
 				"port xe0 queues 4 -> 2 (port closes and opens again)\n" +
 				"port xe1 queues 4 -> 2 (port closes and opens again)\n" +
 				"port xe2 queues 4 -> 2 (port closes and opens again)\n" +

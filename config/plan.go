@@ -37,7 +37,7 @@ const (
 	InterruptsSessions   = "all BGP sessions reset"
 	InterruptsLink       = "link bounces about 1 s"
 	InterruptsPort       = "port closes and opens again"
-	InterruptsForwarding = "forwarding process restarts"
+	InterruptsForwarding = "takes effect when routerd is stopped and started"
 )
 
 // Field is one argument whose value changes. The values are written for display. Old
