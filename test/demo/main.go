@@ -21,13 +21,17 @@ const owner = "demo"
 
 func main() {
 	keep := flag.Bool("keep", false, "leave the network running and say what to type next")
-	clean := flag.Bool("clean", false, "take down what -keep left running")
+	clean := flag.Bool("clean", false, "take down what -keep, or a demo that was killed, left running")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "demo: unknown argument %q; see demo -help\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
 	if *clean {
-		err = errors.Join(lab.Remove(owner), os.RemoveAll(keptDir()))
+		err = errors.Join(lab.Remove(owner), lab.RemoveStale(), os.RemoveAll(keptDir()))
 	} else {
 		err = demo(ctx, *keep)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -177,6 +178,9 @@ func (s *show) sources() error {
 // next prints what to type while the network stays.
 func (s *show) next() {
 	s.step("The network stays. What to type next:")
+	if _, err := exec.LookPath("ping"); err != nil {
+		fmt.Println("  apt-get install iputils-ping   # this machine has no ping, which is used below")
+	}
 	n := s.network
 	upstream := n.Upstreams[0]
 	for _, line := range []string{
@@ -187,7 +191,7 @@ func (s *show) next() {
 		fmt.Sprintf("ip netns exec %s ip -d address", n.Router.Name),
 		fmt.Sprintf("kill -9 %d   # the control process; traffic goes on", s.router.PID()),
 		fmt.Sprintf("ip netns exec %s %s/routerd -c %s --run-dir %s   # start it again", n.Router.Name, s.programs, s.router.ConfigFile, s.router.RunDir),
-		fmt.Sprintf("less %s", s.router.LogFile),
+		fmt.Sprintf("cat %s", s.router.LogFile),
 		"make demo-clean   # take it all down",
 	} {
 		fmt.Println("  " + line)

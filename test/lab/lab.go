@@ -39,7 +39,7 @@ func Open(owner, dir string) (*Lab, error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, errors.New("no ip command: install iproute2")
 	}
-	if err := removeStale(); err != nil {
+	if err := RemoveStale(); err != nil {
 		return nil, err
 	}
 	if owner == "" {
@@ -90,8 +90,8 @@ func owned(owner string) ([]string, error) {
 	return paths, err
 }
 
-// removeStale removes the namespaces of runs whose process is dead.
-func removeStale() error {
+// RemoveStale removes the namespaces of runs whose process is dead, and what runs in them.
+func RemoveStale() error {
 	names, err := owned("*x*")
 	if err != nil {
 		return err
