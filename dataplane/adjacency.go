@@ -37,13 +37,18 @@ func (k AdjacencyKind) String() string {
 type adjacency struct {
 	destination atomic.Uint64 // bytes 0..7 of the new header: destination, start of source
 	source      atomic.Uint64 // bytes 6..13: source, EtherType
-	meta        atomic.Uint64 // kind | port<<8 | mtu<<16
+	meta        atomic.Uint64 // kind | port<<8 | mtu<<16 | limit<<32
 	used        atomic.Uint32 // a worker stores 1 when it sends by it
 	_           uint32
 }
 
 func (a *adjacency) setKind(k AdjacencyKind, port, mtu int) {
-	a.meta.Store(uint64(k) | uint64(port&0xff)<<8 | uint64(min(mtu, 0xffff))<<16)
+	mtu = min(mtu, 0xffff)
+	meta := uint64(k) | uint64(port&0xff)<<8 | uint64(mtu)<<16
+	if k == AdjReady {
+		meta |= uint64(mtu+packet.EthernetLen) << 32
+	}
+	a.meta.Store(meta)
 }
 
 // setReady makes packets leave by port for the station dst.
@@ -57,7 +62,11 @@ func (a *adjacency) setReady(dst, src packet.MAC, port, mtu int) {
 
 func metaKind(meta uint64) AdjacencyKind { return AdjacencyKind(meta) }
 func metaPort(meta uint64) int           { return int(meta >> 8 & (MaxPorts - 1)) }
-func metaMTU(meta uint64) int            { return int(meta >> 16 & 0xffff) }
+
+// metaLimit is the length of the longest frame that may leave by an adjacency without a
+// further look: 0 unless it is ready, so that one comparison serves both.
+func metaLimit(meta uint64) uint32 { return uint32(meta >> 32) }
+func metaMTU(meta uint64) int      { return int(meta >> 16 & 0xffff) }
 
 // header is the rewrite of a ready adjacency.
 func (a *adjacency) header() (h [packet.EthernetLen]byte) {

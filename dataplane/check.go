@@ -37,10 +37,10 @@ func martian(a uint32) bool {
 func (w *Worker) odd(r *receive, at uint32) bool {
 	s := r.ring.Slot(at)
 	frame := r.ring.Frame(at)
-	inChain := r.chain
-	r.chain = s.Flags&nmring.MoreFrag != 0
+	chain := r.chain | s.Flags&nmring.MoreFrag
+	r.chain = s.Flags & nmring.MoreFrag
 	switch {
-	case inChain || r.chain:
+	case chain != 0:
 		return w.drop(DropChain)
 	case int(s.Len) > len(frame):
 		return w.drop(DropTooLong)

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"routerd/dataplane/packet"
-	"routerd/fib"
 	"routerd/nmring"
 )
 
@@ -20,8 +19,6 @@ const (
 	atDestination = atIP + 16
 	atPorts       = atIP + packet.IPv4Len
 
-	shortest = packet.EthernetLen + packet.IPv4Len
-
 	typeVersion = 0x45_0008 // EtherType IPv4, version 4, header of 5 words, little-endian
 )
 
@@ -33,135 +30,213 @@ func load64(p unsafe.Pointer, at uintptr) uint64 { return *(*uint64)(unsafe.Add(
 func store32(p unsafe.Pointer, at uintptr, v uint32) { *(*uint32)(unsafe.Add(p, at)) = v }
 func store64(p unsafe.Pointer, at uintptr, v uint64) { *(*uint64)(unsafe.Add(p, at)) = v }
 
-// check is the first pass: it looks at n frames from slot head on, gathers slots and
-// destinations of those that may be routed, and returns their number.
+// check is the first pass: it gathers those of n frames from slot head on that may be
+// routed, and returns their number. Frames that need a longer look get it after the others.
+// It is two loops of few variables, without calls, for the sake of registers: 3 ns a packet.
 func (w *Worker) check(r *receive, head, n uint32) int {
-	ring, mac := r.ring, r.mac
-	size, good := ring.BufSize(), 0
-	var total uint64
-	w.rxPackets += uint64(n)
-	for at := head; n > 0; n, at = n-1, ring.Next(at) {
-		s := ring.Slot(at)
-		length := uint32(s.Len)
-		total += uint64(length)
-		if length < shortest || length+ring.Offset(s) > size {
-			if w.odd(r, at) {
-				w.gather(&good, at, ring.Data(s))
-			}
-			continue
+	var good int
+	if w.collect(r, head, n) {
+		good = w.verify(r, int(n))
+	} else {
+		w.oddity = int(n)
+		for i := range w.oddity {
+			w.odds[i] = w.packets[i].at
 		}
-		p := ring.Data(s)
-		h0, h1, h2 := load64(p, atIP), load64(p, atTTL), load32(p, atDestination)
-		sum := h0>>32 + h0&0xffff_ffff + h1>>32 + h1&0xffff_ffff + uint64(h2)
-		ipLen := uint64(bits.ReverseBytes16(uint16(h0 >> 16)))
-		bad := load64(p, 0)<<16 ^ mac
-		bad |= uint64(load32(p, atType)&0xff_ffff ^ typeVersion)
-		below, beyond := ipLen-packet.IPv4Len, uint64(length)-packet.EthernetLen-ipLen
-		bad |= (below | beyond) >> 63
-		bad |= sum % 0xffff
-		bad |= uint64(suspect[uint8(h1>>32)] | suspect[uint8(h2)])
-		bad |= uint64(s.Flags & nmring.MoreFrag)
-		if r.chain {
-			bad = 1
-		}
-		if bad != 0 && !w.odd(r, at) {
-			continue
-		}
-		w.at[good&(MaxBatch-1)] = at
-		w.dst[good&(MaxBatch-1)] = bits.ReverseBytes32(h2)
-		good++
 	}
-	w.rxBytes += total
+	if w.oddity > 0 {
+		good = w.lookAgain(r, good)
+	}
 	return good
 }
 
-// gather adds one packet to the batch.
-func (w *Worker) gather(good *int, at uint32, p unsafe.Pointer) {
-	w.at[*good&(MaxBatch-1)] = at
-	w.dst[*good&(MaxBatch-1)] = bits.ReverseBytes32(load32(p, atDestination))
-	*good++
+// collect finds the frames of n slots. It reports false when a frame of them is in more
+// than one slot or not in its buffer: then each deserves the longer look.
+func (w *Worker) collect(r *receive, head, n uint32) bool {
+	ring, at := r.ring, head
+	total, flags, room := uint64(0), r.chain, int64(0)
+	for i := range n {
+		s := ring.Slot(at)
+		k := &w.packets[i&(MaxBatch-1)]
+		length := uint32(s.Len)
+		k.place, k.at, k.length = ring.Place(s), at, length
+		total += uint64(length)
+		flags |= s.Flags
+		room |= int64(ring.BufSize()) - int64(ring.Offset(s)) - int64(length)
+		at = ring.Next(at)
+	}
+	w.rxPackets += uint64(n)
+	w.rxBytes += total
+	return flags&nmring.MoreFrag == 0 && room >= 0
 }
 
-// forward is the third pass: the packets of the batch leave by their adjacencies.
-func (w *Worker) forward(v *view, r *receive, n int) {
-	ring, adj := r.ring, w.state.adj
+// verify checks the headers of n frames that were collected.
+func (w *Worker) verify(r *receive, n int) int {
+	good := 0
 	for i := range n {
-		at := w.at[i&(MaxBatch-1)]
-		s := ring.Slot(at)
-		p := ring.Data(s)
-		group := w.group[i&(MaxBatch-1)]
-		hop, only := w.table.Only(group)
-		if !only {
-			hop = w.table.Select(group, flowAt(p))
-		}
-		a := &adj[hop&(fib.MaxNextHops-1)]
-		meta := a.meta.Load()
-		destination, source := a.destination.Load(), a.source.Load()
-		used := &a.used
-		if metaKind(meta) == AdjGlean {
-			if g, key := w.gleans.find(w.dst[i&(MaxBatch-1)], metaPort(meta)); g != nil {
-				glean, d, s := g.meta.Load(), g.destination.Load(), g.source.Load()
-				if g.key.Load() == key {
-					meta, destination, source, used = glean, d, s, &g.adjacency.used
-				}
-			}
-		}
-		if metaKind(meta) != AdjReady {
-			w.exception(r, at, metaKind(meta))
+		from := &w.packets[i&(MaxBatch-1)]
+		length, p := int64(from.length), r.ring.At(from.place)
+		h0, h1, h2 := load64(p, atIP), load64(p, atTTL), load32(p, atDestination)
+		sum, carry := bits.Add64(h0, h1, 0)
+		sum, carry = bits.Add64(sum, uint64(h2), carry)
+		sum += carry
+		ipLen := int64(bits.ReverseBytes16(uint16(h0 >> 16)))
+		bad := load64(p, 0)<<16 ^ r.mac
+		bad |= load64(p, atType-5)>>40 ^ typeVersion
+		bad |= uint64((ipLen-packet.IPv4Len)|(length-packet.EthernetLen-ipLen)) >> 63
+		bad |= uint64(suspect[uint8(h1>>32)] | suspect[uint8(h2)])
+		if bad != 0 || sum%0xffff != 0 {
+			w.odds[w.oddity&(MaxBatch-1)] = from.at
+			w.oddity++
 			continue
 		}
-		ipLen := int(bits.ReverseBytes16(load16(p, atTotal)))
-		if ttl := load8(p, atTTL); ttl <= 1 || ipLen > metaMTU(meta) {
-			w.exception(r, at, AdjReady)
-			continue
+		k := &w.packets[good&(MaxBatch-1)]
+		if k != from {
+			k.place, k.at = from.place, from.at
 		}
-		if used.Load() == 0 {
-			used.Store(1)
-		}
-		store64(p, 0, destination)
-		store64(p, 6, source)
-		store32(p, atTTL, decremented(load32(p, atTTL)))
-		length := max(packet.EthernetLen+ipLen, min(int(s.Len), packet.MinFrame))
+		k.length = sendLength(ipLen, length)
+		w.dst[good&(MaxBatch-1)] = bits.ReverseBytes32(h2)
+		good++
+	}
+	return good
+}
 
-		port := metaPort(meta)
-		send := &w.sends[port]
-		t := v.transmits[port]
-		if send.space == 0 && !w.room(t, port, at, length) {
-			continue
+// lookAgain takes the frames that were put aside; those that may be routed follow the
+// others.
+func (w *Worker) lookAgain(r *receive, good int) int {
+	for _, at := range w.odds[:w.oddity] {
+		if w.odd(r, at) {
+			w.gather(r.ring, good, at)
+			good++
 		}
-		d := t.ring.Slot(send.head)
-		if ring.Region() == t.ring.Region() {
-			exchange(s, d, length)
-		} else {
-			s.Len = uint16(length)
-			if !nmring.Copy(ring, s, t.ring, d) {
-				w.dropped[DropTxBuffer]++
-				continue
+	}
+	w.oddity = 0
+	return good
+}
+
+// gather makes the frame in slot at the packet with number i of the batch.
+func (w *Worker) gather(ring *nmring.Ring, i int, at uint32) {
+	s := ring.Slot(at)
+	p := ring.Data(s)
+	ipLen := bits.ReverseBytes16(load16(p, atTotal))
+	w.dst[i] = bits.ReverseBytes32(load32(p, atDestination))
+	w.packets[i] = passed{place: ring.Place(s), at: at, length: sendLength(int64(ipLen), int64(s.Len))}
+}
+
+// sendLength is the length of the frame to send for a packet that came in a frame of a
+// length: padding stays as far as the shortest frame needs it.
+func sendLength(ipLen, length int64) uint32 {
+	return uint32(max(packet.EthernetLen+ipLen, min(length, packet.MinFrame)))
+}
+
+// choose replaces the groups of n packets by their next hops.
+func (w *Worker) choose(r *receive, n int) {
+	for i := range n {
+		group := &w.group[i&(MaxBatch-1)]
+		hop, only := w.table.Only(*group)
+		if !only {
+			hop = w.table.Select(*group, flowAt(r.ring.At(w.packets[i&(MaxBatch-1)].place)))
+		}
+		*group = hop
+	}
+}
+
+// forward is the third pass: n packets leave by their adjacencies.
+func (w *Worker) forward(v *view, r *receive, n int) {
+	w.choose(r, n)
+	for i := 0; i < n; i++ {
+		if i = w.forwardReady(r.ring, i, n); i < n {
+			w.forwardOne(v, r, i)
+		}
+	}
+}
+
+// forwardReady forwards the packets from number i on until one whose adjacency is not
+// simply ready, or whose ring has no room, and returns its number. It calls nothing, for
+// the sake of registers: 2 ns a packet.
+func (w *Worker) forwardReady(ring *nmring.Ring, i, n int) int {
+	for ; i < n; i++ {
+		k := &w.packets[i&(MaxBatch-1)]
+		p := ring.At(k.place)
+		a := w.state.adjacencyAt(w.group[i&(MaxBatch-1)])
+		meta := a.meta.Load()
+		send := &w.sends[metaPort(meta)]
+		head, word, length := send.head, load32(p, atTTL), k.length
+		if length > metaLimit(meta) || uint8(word) < 2 || head == send.end || send.region != ring.Region() {
+			break
+		}
+		if a.used.Load() == 0 {
+			a.used.Store(1)
+		}
+		store64(p, 0, a.destination.Load())
+		store64(p, 6, a.source.Load())
+		store32(p, atTTL, decremented(word))
+		t := send.ring
+		exchange(ring.Slot(k.at), t.Slot(head), uint64(length))
+		send.bytes += uint64(length)
+		send.head = t.Next(head)
+	}
+	return i
+}
+
+// forwardOne is forward for a packet with any adjacency, to any ring.
+func (w *Worker) forwardOne(v *view, r *receive, i int) {
+	k := &w.packets[i]
+	s, p := r.ring.Slot(k.at), r.ring.At(k.place)
+	a := w.state.adjacencyAt(w.group[i])
+	meta := a.meta.Load()
+	destination, source := a.destination.Load(), a.source.Load()
+	used := &a.used
+	if metaKind(meta) == AdjGlean {
+		if g, key := w.gleans.find(w.dst[i], metaPort(meta)); g != nil {
+			glean, d, s := g.meta.Load(), g.destination.Load(), g.source.Load()
+			if g.key.Load() == key {
+				meta, destination, source, used = glean, d, s, &g.adjacency.used
 			}
 		}
-		send.bytes += uint64(length)
-		send.packets++
-		send.head = t.ring.Next(send.head)
-		send.space--
+	}
+	if metaKind(meta) != AdjReady {
+		w.exception(r, k.at, metaKind(meta))
+		return
+	}
+	ipLen := int(bits.ReverseBytes16(load16(p, atTotal)))
+	if ttl := load8(p, atTTL); ttl <= 1 || ipLen > metaMTU(meta) {
+		w.exception(r, k.at, AdjReady)
+		return
+	}
+	if used.Load() == 0 {
+		used.Store(1)
+	}
+	store64(p, 0, destination)
+	store64(p, 6, source)
+	store32(p, atTTL, decremented(load32(p, atTTL)))
+
+	port := metaPort(meta)
+	send, t := &w.sends[port], v.transmits[port]
+	s.Len = uint16(k.length)
+	switch {
+	case send.head == send.end && !w.room(t, port, k.at):
+	case !nmring.Move(r.ring, s, t.ring, t.ring.Slot(send.head)):
+		w.drop(DropTxBuffer)
+	default:
+		send.advance(uint64(k.length))
 	}
 }
 
 // exchange is nmring.Move within a region for a frame that is to have the given length:
 // one load and one store for each half of a slot.
-func exchange(s, d *nmring.Slot, length int) {
+func exchange(s, d *nmring.Slot, length uint64) {
 	const changed = uint64(nmring.BufChanged) << 48
 	full, empty := s.BufIdx, d.BufIdx
-	*(*uint64)(unsafe.Pointer(d)) = uint64(full) | uint64(length)<<32 | changed
+	*(*uint64)(unsafe.Pointer(d)) = uint64(full) | length<<32 | changed
 	*(*uint64)(unsafe.Pointer(s)) = uint64(empty) | changed
 	s.Ptr, d.Ptr = d.Ptr, s.Ptr
 }
 
 // decremented is the word {TTL, protocol, checksum} of a header, little-endian, with the
-// TTL one less. By equation 3 of RFC 1624 the sum changes by ~m + (m-1) = 0xfffe.
+// TTL, not 0, one less. By equation 3 of RFC 1624 the checksum grows by one modulo 0xffff.
 func decremented(word uint32) uint32 {
-	sum := word>>16 ^ 0xffff + 0xfffe
-	sum = sum>>16 + sum&0xffff
-	return (word&0xffff - 1) | (sum^0xffff)<<16
+	next := uint64(word) + 0x1_0000 - 1
+	return uint32(next + (next+0x1_0000)>>32<<16)
 }
 
 // flowAt is the flow hash of the packet in a frame whose header the check has passed.

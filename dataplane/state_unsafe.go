@@ -47,3 +47,8 @@ func viewState(memory []byte) (*State, error) {
 		adj:    (*[fib.MaxNextHops]adjacency)(unsafe.Add(base, adjacencyAt)),
 	}, nil
 }
+
+// adjacencyAt is the adjacency of a next hop.
+func (s *State) adjacencyAt(hop uint16) *adjacency {
+	return (*adjacency)(unsafe.Add(unsafe.Pointer(s.adj), uintptr(hop&(fib.MaxNextHops-1))*adjacencyBytes))
+}

@@ -9,12 +9,12 @@ import (
 // room makes room for one more frame in the transmit ring of a port that seems to have
 // none: at its first frame of a round, or when it is full. It reports false when the
 // packet in slot at of the receive ring has been dropped, or put off to sendLater.
-func (w *Worker) room(t *transmit, port int, at uint32, length int) bool {
+func (w *Worker) room(t *transmit, port int, at uint32) bool {
 	if t == nil {
 		return w.drop(DropPortDown)
 	}
 	if t.lock != nil {
-		w.later[w.laters] = deferred{at: at, length: uint16(length), port: uint8(port)}
+		w.later[w.laters] = deferred{at: at, port: uint8(port)}
 		w.laters++
 		w.laterTo |= 1 << port
 		return false
@@ -30,19 +30,40 @@ func (w *Worker) refill(t *transmit, port int) bool {
 	send := &w.sends[port]
 	if w.dirty>>port&1 == 0 {
 		w.dirty |= 1 << port
-		send.head, send.space = t.ring.Head(), t.ring.Space()
+		send.begin(t.ring)
 	}
-	if send.space == 0 && send.synced != w.serial {
+	if send.head == send.end && send.synced != w.serial {
 		send.synced = w.serial
 		w.sync(t, port)
-		send.space = t.ring.Space()
+		send.end = t.ring.Tail()
 	}
-	return send.space > 0
+	return send.head != send.end
+}
+
+// begin takes over a ring as the driver has left it.
+func (s *sending) begin(ring *nmring.Ring) {
+	if s.ring != ring {
+		s.ring, s.region = ring, ring.Region()
+	}
+	s.head, s.end = ring.Head(), ring.Tail()
+	s.counted = s.head
+}
+
+// close makes the next packet look at the ring again.
+func (s *sending) close() { s.end = s.head }
+
+// advance moves on after a frame has been put into the slot at head.
+func (s *sending) advance(length uint64) {
+	s.head = s.ring.Next(s.head)
+	s.bytes += length
 }
 
 // sync hands the driver what a ring has got this round.
 func (w *Worker) sync(t *transmit, port int) {
-	t.ring.SetHead(w.sends[port].head)
+	send := &w.sends[port]
+	send.packets += uint64(t.ring.Distance(send.counted, send.head))
+	send.counted = send.head
+	t.ring.SetHead(send.head)
 	if err := t.port.TxSync(t.queue); err != nil {
 		w.faults.record(port, err)
 	}
@@ -54,7 +75,7 @@ func (w *Worker) transmit(v *view) {
 		port := bits.TrailingZeros64(set)
 		w.flush(v.transmits[port], port)
 		w.countSent(port)
-		w.sends[port].space = 0
+		w.sends[port].close()
 	}
 	w.dirty = 0
 }
@@ -70,7 +91,7 @@ func (w *Worker) flush(t *transmit, port int) {
 		defer t.lock.Unlock()
 	}
 	if w.dirty>>port&1 == 0 {
-		w.sends[port].head = t.ring.Head()
+		w.sends[port].begin(t.ring)
 	}
 	w.sync(t, port)
 	w.remember(t, port)
@@ -106,14 +127,14 @@ func (w *Worker) sendLater(v *view, r *receive) {
 				continue
 			}
 			s := r.ring.Slot(d.at)
-			s.Len = d.length
+			length := uint64(s.Len)
 			switch {
-			case send.space == 0 && !w.refill(t, port):
+			case send.head == send.end && !w.refill(t, port):
 				w.drop(DropTxFull)
 			case !nmring.Move(r.ring, s, t.ring, t.ring.Slot(send.head)):
 				w.drop(DropTxBuffer)
 			default:
-				send.advance(t.ring, uint64(d.length))
+				send.advance(length)
 			}
 		}
 		w.closeLocked(t, port)
@@ -127,15 +148,8 @@ func (w *Worker) closeLocked(t *transmit, port int) {
 	w.remember(t, port)
 	t.lock.Unlock()
 	w.dirty &^= 1 << port
-	w.sends[port].space = 0
+	w.sends[port].close()
 	w.countSent(port)
-}
-
-func (s *sending) advance(ring *nmring.Ring, length uint64) {
-	s.head = ring.Next(s.head)
-	s.space--
-	s.packets++
-	s.bytes += length
 }
 
 // inject sends frames of the slow path, at most one batch.
@@ -167,12 +181,12 @@ func (w *Worker) send(v *view, port int, frame []byte) {
 		t.lock.Lock()
 	}
 	switch {
-	case send.space == 0 && !w.refill(t, port):
+	case send.head == send.end && !w.refill(t, port):
 		w.drop(DropTxFull)
 	case !nmring.Put(t.ring, t.ring.Slot(send.head), frame):
 		w.drop(DropTxBuffer)
 	default:
-		send.advance(t.ring, uint64(len(frame)))
+		send.advance(uint64(len(frame)))
 	}
 	if t.lock != nil {
 		w.closeLocked(t, port)

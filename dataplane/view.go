@@ -23,7 +23,7 @@ type receive struct {
 	index int    // of the port
 	mac   uint64 // the port's address in the upper 6 bytes, as a load gives it
 	host  bool   // the port leads to the host
-	chain bool   // the last slot's frame goes on in the next slot
+	chain uint16 // MoreFrag: the last slot's frame goes on in the next slot
 }
 
 // transmit is a transmit ring. Where a port has fewer queues than there are workers, it

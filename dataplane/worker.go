@@ -6,6 +6,7 @@ import (
 
 	"routerd/dataplane/packet"
 	"routerd/fib"
+	"routerd/nmring"
 )
 
 // Batch is the number of frames that a worker takes from a ring in a round, at most, where
@@ -50,9 +51,11 @@ type Worker struct {
 	slow    *bell               // rung after punts
 	faults  *faults
 
-	at    [MaxBatch]uint32 // slots of the packets that go on to the lookup
-	dst   [MaxBatch]uint32
-	group [MaxBatch]uint16
+	packets [MaxBatch]passed // those that go on to the lookup
+	dst     [MaxBatch]uint32
+	group   [MaxBatch]uint16
+	odds    [MaxBatch]uint32 // slots of frames that need a longer look
+	oddity  int              // how many
 
 	later     [MaxBatch]deferred // packets for transmit rings with a lock
 	laters    int
@@ -69,18 +72,29 @@ type Worker struct {
 	rxBytes   uint64
 }
 
-// sending is where a worker stands in a transmit ring during a round.
+// passed is a packet that has passed the first pass.
+type passed struct {
+	place  uintptr // of its frame in the region
+	at     uint32  // slot
+	length uint32  // of the frame to send, without padding beyond the shortest
+}
+
+// sending is where a worker stands in a transmit ring during a round: one cache line. With
+// head equal to end there is no room, or none known of.
 type sending struct {
-	head, space    uint32
-	synced         uint64 // serial of the last batch that synced for want of room
+	head, end      uint32
+	ring           *nmring.Ring
+	region         *nmring.Region
 	packets, bytes uint64
+	counted        uint32 // slots before this one are in packets
+	synced         uint64 // serial of the last batch that synced for want of room
+	_              uint64
 }
 
 // deferred is a packet, rewritten and still in its receive slot.
 type deferred struct {
-	at     uint32
-	length uint16
-	port   uint8
+	at   uint32
+	port uint8
 }
 
 // Round gives each receive ring one batch, sends what the slow path has injected, and

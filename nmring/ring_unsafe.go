@@ -111,8 +111,16 @@ func (r *Ring) Slot(i uint32) *Slot {
 	return (*Slot)(unsafe.Add(r.slots, uintptr(i)*SlotSize))
 }
 
+// Place is where the frame in s begins, in bytes from buffer 0; the condition is Data's.
+func (r *Ring) Place(s *Slot) uintptr {
+	return uintptr(s.BufIdx)*uintptr(r.stride) + uintptr(s.Ptr&r.offsetMask)
+}
+
+// At points at a place.
+func (r *Ring) At(place uintptr) unsafe.Pointer { return unsafe.Add(r.bufs, place) }
+
 // Data points at the first byte of the frame in s. The caller has checked that s names
 // a buffer of the region, as the slots of a driver of ours do.
 func (r *Ring) Data(s *Slot) unsafe.Pointer {
-	return unsafe.Add(r.bufs, uintptr(s.BufIdx)*uintptr(r.stride)+uintptr(s.Ptr&r.offsetMask))
+	return r.At(r.Place(s))
 }

@@ -68,6 +68,9 @@ func run(o options) error {
 	}
 	r.stream(addresses)
 	r.settle()
+	if o.workers > 1 {
+		return r.scale(o, newOracle(prefixes))
+	}
 	return onCPU(o.first, func() error { return r.forward(o, newOracle(prefixes)) })
 }
 
