@@ -5,36 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 )
-
-// wanted carries neighbours that need the steward from the loop.
-type wanted struct {
-	mu   sync.Mutex
-	list []netip.Addr
-	wake chan struct{}
-}
-
-func newWanted() *wanted { return &wanted{wake: make(chan struct{}, 1)} }
-
-func (l *wanted) put(a netip.Addr) {
-	l.mu.Lock()
-	l.list = append(l.list, a)
-	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (l *wanted) take() []netip.Addr {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := l.list
-	l.list = nil
-	return list
-}
 
 // retry is the state of a neighbour that reached max_prefixes.
 type retry struct {

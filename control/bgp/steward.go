@@ -133,8 +133,8 @@ func (w *steward) apply(p *plan) error {
 			errs = append(errs, w.update(ctx, before, p, n))
 		}
 	}
-	if restarting {
-		w.restarted.Reset(p.config.BGP.GracefulRestart)
+	if limit := p.config.BGP.GracefulRestart; restarting && limit > 0 {
+		w.restarted.Reset(limit)
 	}
 	w.current = p
 	return errors.Join(errs...)
