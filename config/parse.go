@@ -66,16 +66,20 @@ func Parse(filename string, src []byte) (*Config, error) {
 // the text breaks the syntax.
 func parseSyntax(found *defects, filename string, src []byte) (body *hclsyntax.Body, broken bool) {
 	file, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
-	openText := false
+	var before string
+	line := 0
 	for _, diag := range diags {
-		if diag.Severity != hcl.DiagError || openText && diag.Summary == unclosedText {
-			continue // HCL repeats it for every line up to the next quote
-		}
-		openText = diag.Summary == unclosedText
 		at := hcl.Range{Start: hcl.InitialPos, End: hcl.InitialPos}
 		if diag.Subject != nil {
 			at = *diag.Subject
 		}
+		// HCL repeats an unclosed text for every line up to the next quote, and a
+		// character that does not belong for every further one in its line.
+		again := diag.Summary == before && (before == unclosedText || at.Start.Line == line)
+		if diag.Severity != hcl.DiagError || again {
+			continue
+		}
+		before, line = diag.Summary, at.Start.Line
 		found.add(at, "%s", sentence(diag))
 		if diag.Summary != redefined {
 			broken = true

@@ -147,3 +147,20 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestForeignCharactersAreOneErrorALine(t *testing.T) {
+	_, err := Parse("x.conf", []byte("┌──┐ port\n└──┘\n"))
+	errs, ok := errors.AsType[Errors](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	lines := map[int]int{}
+	for _, e := range errs {
+		if strings.Contains(e.Message, "invalid character") {
+			lines[e.Line]++
+		}
+	}
+	if lines[1] != 1 || lines[2] != 1 {
+		t.Errorf("errors a line %v:\n%v", lines, err)
+	}
+}

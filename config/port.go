@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -110,7 +111,11 @@ func (d *decoder) device(at hcl.Range, text string) string {
 	kind, name, _ := strings.Cut(text, ":")
 	pattern, known := devicePatterns[kind]
 	if !known {
-		d.found.add(at, "device %q is of no known kind; the kinds are %s", printable(text), deviceKinds)
+		hint := ""
+		if guess := "xdp:" + text; !strings.Contains(text, ":") && devicePatterns["xdp"].MatchString(text) {
+			hint = fmt.Sprintf("; did you mean %q?", guess)
+		}
+		d.found.add(at, "device %q is of no known kind; the kinds are %s%s", printable(text), deviceKinds, hint)
 		return ""
 	}
 	if kind == "pci" {

@@ -111,11 +111,14 @@ func checkConfig(path string) error {
 	if err != nil {
 		return err
 	}
+	for _, w := range c.Warnings() {
+		fmt.Fprintf(os.Stderr, "warning: %s\n", w)
+	}
 	neighbors := 0
 	if c.BGP != nil {
 		neighbors = len(c.BGP.Neighbors)
 	}
-	fmt.Printf("%s: fine: %d ports, %d static routes, %d BGP neighbors\n", path, len(c.Ports), len(c.Routes), neighbors)
+	fmt.Printf("%s: valid: ports %d, static routes %d, BGP neighbors %d\n", path, len(c.Ports), len(c.Routes), neighbors)
 	return nil
 }
 
