@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"sync"
@@ -21,8 +22,10 @@ const (
 	// full table takes two minutes, all 16.7 million /24 slots the same.
 	auditPrefixes = 8192
 	auditSlots    = 1 << 17
-	// retryMax bounds the pause between attempts to start the forwarding process.
-	retryMax = 30 * time.Second
+	// retryMax bounds the pause between attempts to start the forwarding process. One that
+	// lived for stableAfter starts again at once.
+	retryMax    = 30 * time.Second
+	stableAfter = 10 * time.Second
 	// sweepDefault is how long a restarted control process waits for End-of-RIB where
 	// graceful restart is off.
 	sweepDefault = 120 * time.Second
@@ -180,9 +183,14 @@ func (r *router) run(ctx context.Context, hup <-chan os.Signal) {
 		case <-hup:
 			r.reload(ctx)
 		case <-planeGone:
-			r.log.Error("forwarding process died; starting another", "pid", r.plane.client.Welcome().PID)
+			w := r.plane.client.Welcome()
 			r.dropPlane()
-			r.revive(ctx)
+			if time.Since(w.Started) > stableAfter {
+				r.pause = 0
+			}
+			r.log.Error("forwarding process died; starting another", "pid", w.PID, "in", r.pause)
+			r.retry.Reset(r.pause)
+			r.backOff()
 		case <-r.retry.C:
 			r.revive(ctx)
 		case <-r.sweep.C:
@@ -218,6 +226,12 @@ func (r *router) reload(ctx context.Context) {
 	notify("RELOADING=1")
 	defer notify("READY=1")
 	cfg, _, err := config.Load(r.configPath)
+	if invalid, ok := errors.AsType[config.Errors](err); ok {
+		for _, e := range invalid {
+			r.log.Error("reload: configuration", "file", r.configPath, "line", e.Line, "column", e.Column, "error", e.Message)
+		}
+		err = errors.New(invalid.Count())
+	}
 	if err != nil {
 		r.log.Error("reload: the running configuration is unchanged", "file", r.configPath, "error", err)
 		return
@@ -244,16 +258,18 @@ func (r *router) dropPlane() {
 	p.close()
 }
 
+// backOff makes the next pause before a start of the forwarding process longer.
+func (r *router) backOff() { r.pause = min(max(2*r.pause, time.Second), retryMax) }
+
 // revive starts a forwarding process in place of one that died and fills it.
 func (r *router) revive(ctx context.Context) {
 	p, err := startPlane(ctx, r.runDir, setupOf(r.cfg), r.portEvent, r.log)
 	if err != nil {
-		r.pause = min(max(2*r.pause, time.Second), retryMax)
 		r.log.Error("forwarding process does not start", "error", err, "retry_in", r.pause)
 		r.retry.Reset(r.pause)
+		r.backOff()
 		return
 	}
-	r.pause = 0
 	r.setPlane(p)
 	status, err := p.setPorts(ctx, portList(r.cfg.Ports))
 	if err == nil {
