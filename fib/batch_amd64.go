@@ -5,7 +5,7 @@ package fib
 import "golang.org/x/sys/cpu"
 
 // shortestAVX2 is the shortest batch that lookupAVX2 takes.
-const shortestAVX2 = 16
+const shortestAVX2 = 32
 
 // hasAVX2 can be turned off by GODEBUG=cpu.avx2=off.
 var hasAVX2 = cpu.X86.HasAVX2

@@ -58,6 +58,9 @@ func TestLookupBatchesAgree(t *testing.T) {
 		var prefixes []netip.Prefix
 		for range rapid.IntRange(0, 30).Draw(rt, "prefixes") {
 			p := crowded(rt)
+			if raceEnabled && p.Bits() < 12 {
+				continue // a million atomic stores under the race detector
+			}
 			prefixes = append(prefixes, p)
 			if err := w.Set(p, rapid.SampledFrom(groups).Draw(rt, "group")); err != nil {
 				rt.Fatal(err)
