@@ -12,3 +12,12 @@ func cpuTime() int64 {
 	}
 	return t.Nano()
 }
+
+// interruptions is how often the kernel has taken the CPU from the calling thread.
+func interruptions() int64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+		panic(err)
+	}
+	return u.Nivcsw
+}

@@ -14,7 +14,7 @@ type options struct {
 	stream, mode, flows          string
 	batch, ports, workers, first int
 	seconds                      float64
-	gap                          bool
+	gap, churn                   bool
 }
 
 func main() {
@@ -28,6 +28,7 @@ func main() {
 	flag.IntVar(&o.first, "cpu", 0, "CPU of the first worker; the second has the next one")
 	flag.Float64Var(&o.seconds, "seconds", 3, "CPU seconds to measure for")
 	flag.BoolVar(&o.gap, "gap", false, "report gaps between rounds, beside an idle and a busy control process")
+	flag.BoolVar(&o.churn, "churn", false, "be the control process of -gap")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "loop:", err)
@@ -47,8 +48,13 @@ func run(o options) error {
 		return fmt.Errorf("-ports %d: a divisor of %d, at most %d, is possible", o.ports, inFlight, nextHops)
 	case o.workers < 1 || o.workers > dataplane.MaxWorkers:
 		return fmt.Errorf("-workers %d: 1 to %d are possible", o.workers, dataplane.MaxWorkers)
+	case o.gap && (o.ports != 4 || o.workers != 1):
+		return fmt.Errorf("-gap goes with one worker and four ports")
 	case o.seconds <= 0:
 		return fmt.Errorf("-seconds %g: a positive number is possible", o.seconds)
+	}
+	if o.churn {
+		return churn()
 	}
 	prefixes, err := realtable.Prefixes()
 	if err != nil {
@@ -58,7 +64,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSegments()
+	s, files, err := newSegments(o.gap)
 	if err != nil {
 		return err
 	}
@@ -68,6 +74,9 @@ func run(o options) error {
 	}
 	r.stream(addresses)
 	r.settle()
+	if o.gap {
+		return r.gaps(o, files)
+	}
 	if o.workers > 1 {
 		return r.scale(o, newOracle(prefixes))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"time"
 
 	"routerd/dataplane"
@@ -39,9 +40,13 @@ type hop struct {
 // segments are the memory that a control process shares with a forwarding process.
 type segments struct{ table, writer, state []byte }
 
-func newSegments() (segments, error) {
+// newSegments makes them on huge pages, or as routerd does for a child process to map.
+func newSegments(share bool) (segments, []*os.File, error) {
+	if share {
+		return shared()
+	}
 	s := segments{loopback.Memory(fib.TableSize()), loopback.Memory(fib.WriterSize()), loopback.Memory(dataplane.StateSize())}
-	return s, fib.Format(s.table, s.writer)
+	return s, nil, fib.Format(s.table, s.writer)
 }
 
 // hashed chooses a next hop for a prefix.
@@ -100,10 +105,16 @@ func (r *router) addPorts(workers, ports, batch int) error {
 	return nil
 }
 
+// newHop is next hop i.
+func newHop(i, ports int) hop {
+	p := i % ports
+	return hop{port: p, mac: packet.MAC{2, 1, 1, 1, 1, byte(i)}, gateway: netip.AddrFrom4([4]byte{10, 0, byte(p), byte(i + 1)})}
+}
+
 // addHops makes next hops whose neighbours are known.
 func (r *router) addHops(w *fib.Writer) error {
 	for i := range nextHops {
-		h := hop{port: i % len(r.ports), mac: packet.MAC{2, 1, 1, 1, 1, byte(i)}, gateway: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})}
+		h := newHop(i, len(r.ports))
 		index, err := w.AcquireNextHop(fib.NextHop{Action: fib.ActionForward, Port: uint16(h.port), Gateway: h.gateway})
 		if err != nil {
 			return err

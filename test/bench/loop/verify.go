@@ -7,6 +7,7 @@ import (
 
 	"github.com/gaissmai/bart"
 
+	"routerd/dataplane"
 	"routerd/dataplane/packet"
 	"routerd/nmring/loopback"
 )
@@ -94,10 +95,25 @@ func (r *router) settle() {
 func (r *router) clean() error {
 	c := r.state.Total()
 	if n := c.AllDrops() + c.AllPunts() - r.lost; n > 0 {
-		return fmt.Errorf("%d packets dropped or punted: the figures are void", n)
+		return fmt.Errorf("%d packets dropped or punted, so the figures are void; dropped since the start:%s", n, reasons(&c))
 	}
 	if workers, _ := c.Balance(); workers != 0 {
 		return errors.New("the books of the workers do not balance: the figures are void")
 	}
 	return nil
+}
+
+// reasons lists why packets were dropped or punted.
+func reasons(c *dataplane.Counters) (list string) {
+	for i := range dataplane.DropReason(dataplane.DropReasons) {
+		if n := c.Drops(i); n > 0 {
+			list += fmt.Sprintf(" %v %d", i, n)
+		}
+	}
+	for i, n := range c.Punted {
+		if n > 0 {
+			list += fmt.Sprintf(" punted %v %d", dataplane.PuntCause(i), n)
+		}
+	}
+	return list
 }
