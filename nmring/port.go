@@ -100,6 +100,6 @@ type Events struct {
 	Overheard func(frame []byte)
 	// FromHost gets a frame that the kernel's stack sends by a port with a Host.
 	FromHost func(frame []byte)
-	// Link is called when Info().Up has changed.
+	// Link is called when Info().Up or Info().MAC has changed.
 	Link func(up bool)
 }

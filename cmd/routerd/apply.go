@@ -15,7 +15,10 @@ import (
 func (r *router) apply(ctx context.Context, cfg *config.Config, by string) (changes, notes []string, err error) {
 	old := r.cfg
 	if config.TextDiff(old, cfg) == "" {
-		return nil, nil, nil
+		if r.plane != nil {
+			err = r.assertPorts(ctx)
+		}
+		return nil, nil, err
 	}
 	plan := config.Diff(old, cfg)
 	touched := map[config.Kind]bool{}

@@ -36,6 +36,7 @@ type openPort struct {
 	attach.Port
 	index int
 	port  nmring.Port
+	mac   [6]byte // that the workers know it by
 }
 
 func newForwarding(system *platform.System, plane *dataplane.Dataplane, log *slog.Logger) *forwarding {
@@ -43,14 +44,14 @@ func newForwarding(system *platform.System, plane *dataplane.Dataplane, log *slo
 }
 
 // SetPorts closes, changes and opens ports until they are those of l. A port whose device
-// has gone is opened again. A port that fails is reported with its error and hinders no
+// is not what was opened is opened again. A port that fails is reported with its error and hinders no
 // other.
 func (f *forwarding) SetPorts(l attach.PortList) attach.PortStatusList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, p := range f.ports {
 		i := slices.IndexFunc(l.Ports, func(w attach.Port) bool { return w.Name == name })
-		if i < 0 || l.Ports[i].Device != p.Device || l.Ports[i].Queues != p.Queues || p.port.Info().Gone {
+		if i < 0 || l.Ports[i].Device != p.Device || l.Ports[i].Queues != p.Queues || p.lost() != "" {
 			f.close(p)
 		}
 	}
@@ -101,7 +102,7 @@ func (f *forwarding) open(want attach.Port, local []netip.Addr) error {
 		_ = port.Close()
 		return err
 	}
-	f.ports[want.Name] = &openPort{Port: want, index: index, port: port}
+	f.ports[want.Name] = &openPort{Port: want, index: index, port: port, mac: port.Info().MAC}
 	f.log.Info("port open", "port", want.Name, "device", want.Device, "driver", port.Info().Driver, "mode", port.Info().Mode)
 	return nil
 }
@@ -136,6 +137,17 @@ func (f *forwarding) Stop() {
 	}
 }
 
+// lost says why the port has to be closed and opened again, if it has.
+func (p *openPort) lost() string {
+	switch info := p.port.Info(); {
+	case info.Gone:
+		return "the interface is gone; the port opens again when it is back"
+	case info.MAC != p.mac:
+		return "the interface has another MAC address; the port opens again with it"
+	}
+	return ""
+}
+
 // freeIndex is the lowest index that no port has, or -1.
 func (f *forwarding) freeIndex() int {
 	var used [dataplane.MaxPorts]bool
@@ -162,8 +174,8 @@ func (f *forwarding) status() attach.PortStatusList {
 		s := attach.PortStatus{Port: p.Port, Index: p.index, Driver: info.Driver, Mode: info.Mode,
 			MAC: net.HardwareAddr(info.MAC[:]).String(), LinkMTU: info.MTU, SpeedMbps: info.SpeedMbps,
 			Up: info.Up, Notes: info.Notes, Error: f.failed[p.Name].Error}
-		if info.Gone {
-			s.Error = "the interface is gone; the port opens again when it is back"
+		if lost := p.lost(); lost != "" {
+			s.Error = lost
 		}
 		for q := range p.port.Queues() {
 			for _, c := range p.port.Counters(q) {

@@ -26,13 +26,21 @@ func (r *router) mend(ctx context.Context) {
 		return
 	}
 	r.mended = time.Now()
+	if err := r.assertPorts(ctx); err != nil {
+		r.log.Error("ports", "error", err)
+	}
+}
+
+// assertPorts makes the ports once more what the running configuration says: somebody may
+// have changed an interface.
+func (r *router) assertPorts(ctx context.Context) error {
 	status, err := r.plane.setPorts(ctx, portList(r.cfg.Ports))
 	if err != nil {
-		r.log.Error("ports", "error", err)
-		return
+		return err
 	}
 	r.setPortStatus(status.Ports)
 	r.rib.SetPorts(ribPorts(r.cfg.Ports, status.Ports))
+	return nil
 }
 
 // lastPorts are the ports as the forwarding process reported them last.

@@ -87,3 +87,22 @@ func TestHungForwardingProcessIsReplaced(t *testing.T) {
 	w.try(w.router.AwaitRoute(w.ctx, far, w.Upstreams[0].Address))
 	w.arrive(w.flood(0, addresses(far, 100)), 1000)
 }
+
+func TestInterfaceThatSomebodyElseChanged(t *testing.T) {
+	w := start(t, 1, time.Minute)
+	w.speak(0, far)
+	other := "02:00:00:00:00:77"
+	w.try(w.Router.IP("link", "set", "lan0", "address", other),
+		lab.Await(w.ctx, "the new MAC address", func() error {
+			ports, err := w.router.API.Ports(w.ctx, "lan0")
+			if err == nil && ports.Ports[0].MAC != other {
+				err = fmt.Errorf("port lan0 has %s", ports.Ports[0].MAC)
+			}
+			return err
+		}))
+	w.try(w.Router.IP("address", "flush", "dev", "lan0"))
+	_, err := w.router.Ctl("config", "apply")
+	w.try(err) // changes nothing, and puts back what is missing
+	w.try(w.LAN.IP("neighbor", "flush", "all"))
+	w.arrive(w.flood(0, addresses(far, 100)), 1000)
+}

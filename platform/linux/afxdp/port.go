@@ -169,7 +169,7 @@ func (p *Port) follow(s netdev.State) {
 			p.driver.log.Error("follow the new MAC address", "device", "xdp:"+p.ifname, "error", err)
 		}
 	}
-	if s.Up != before.Up && p.events.Link != nil {
+	if (s.Up != before.Up || s.MAC != before.MAC) && p.events.Link != nil {
 		p.events.Link(s.Up)
 	}
 }
