@@ -35,8 +35,22 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## lookups, the whole loop, two workers, gaps, veth and peers: under five minutes
+	@mkdir -p bin
+	@$(GO) build -o bin/loop ./test/bench/loop
+	@echo "# $$(date -u +%F), $$(uname -sr), $$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -1)"
+	@echo; echo "# fib and packet loop as Go benchmarks, for benchstat"
+	@$(GO) test -run '^$$' -bench 'LookupBatch|Load$$|Update' -benchtime 0.5s ./fib
+	@$(GO) test -run '^$$' -bench 'Forward$$' -benchtime 20000000x ./dataplane
+	@echo; echo "# whole loop"
+	@for s in rnd pfx zipf few; do bin/loop -stream $$s -seconds 3 || exit 1; done
+	@bin/loop -flows fixed -seconds 3
+	@if [ "$$(nproc)" -gt 1 ]; then echo; echo "# two workers"; bin/loop -workers 2 -seconds 4 && \
+		echo && echo "# gaps between rounds" && bin/loop -gap -seconds 10; fi
+	@echo; echo "# veth, beside the kernel (needs root)"
+	@$(GO) test -run '^$$' -bench 'Forwarding$$' -benchtime 1x ./test/e2e
+	@echo; echo "# lookups beside DPDK (needs libdpdk-dev)"
+	@$(GO) run ./test/bench/peers -rounds 7
 
 cross: ## code and tests for every system we build for
 	@for target in $(CROSS); do echo "cross $$target"; \

@@ -2,6 +2,7 @@ package dataplane_test
 
 import (
 	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -423,6 +424,43 @@ func TestForwardingDoesNotAllocate(t *testing.T) {
 	})
 	if allocations != 0 {
 		t.Errorf("%v allocations a round of 64 packets", allocations)
+	}
+	r.settle()
+}
+
+// In steady state nothing in the process allocates: not the worker, and not the slow path
+// with its ICMP errors, ARP and timers.
+func TestSteadyStateDoesNotAllocate(t *testing.T) {
+	r, a, b := twoPorts(t, routerOptions{})
+	a.send(known(0))
+	r.settle()
+	frames := [][]byte{a.build(known(1)), a.build(udp{src: "192.0.2.7", dst: "198.51.100.7", ttl: 1}),
+		arpFrame(packet.ARPRequest, a.far, 0xc0000207, packet.MAC{}, 0xc0000201)}
+	w := r.dp.Worker(0)
+	turn := func() {
+		for _, f := range frames {
+			a.TrySend(0, f)
+		}
+		w.Round()
+		r.dp.Step(r.now)
+		w.Round()
+		for _, p := range []*nmring.PipePort{a.Port, b.Port} {
+			if err := p.RxSync(0); err != nil {
+				t.Fatal(err)
+			}
+			rx := p.RX(0)
+			rx.SetHead(rx.Tail())
+		}
+	}
+	turn()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 5000 {
+		turn()
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.Mallocs - before.Mallocs; n > 50 { // the test's own process has other goroutines
+		t.Errorf("%d heap objects in 5000 turns of a worker and the slow path", n)
 	}
 	r.settle()
 }

@@ -19,6 +19,8 @@ const (
 	atDestination = atIP + 16
 	atPorts       = atIP + packet.IPv4Len
 
+	shortest = packet.EthernetLen + packet.IPv4Len
+
 	typeVersion = 0x45_0008 // EtherType IPv4, version 4, header of 5 words, little-endian
 )
 
@@ -38,10 +40,7 @@ func (w *Worker) check(r *receive, head, n uint32) int {
 	if w.collect(r, head, n) {
 		good = w.verify(r, int(n))
 	} else {
-		w.oddity = int(n)
-		for i := range w.oddity {
-			w.odds[i] = w.packets[i].at
-		}
+		w.oddity = copy(w.odds[:], w.slot[:n])
 	}
 	if w.oddity > 0 {
 		good = w.lookAgain(r, good)
@@ -56,12 +55,13 @@ func (w *Worker) collect(r *receive, head, n uint32) bool {
 	total, flags, room := uint64(0), r.chain, int64(0)
 	for i := range n {
 		s := ring.Slot(at)
-		k := &w.packets[i&(MaxBatch-1)]
 		length := uint32(s.Len)
-		k.place, k.at, k.length = ring.Place(s), at, length
+		w.place[i&(MaxBatch-1)] = ring.Place(s)
+		w.slot[i&(MaxBatch-1)] = at
+		w.length[i&(MaxBatch-1)] = length
 		total += uint64(length)
 		flags |= s.Flags
-		room |= int64(ring.BufSize()) - int64(ring.Offset(s)) - int64(length)
+		room |= int64(ring.BufSize()) - int64(ring.Offset(s)) - int64(max(length, shortest))
 		at = ring.Next(at)
 	}
 	w.rxPackets += uint64(n)
@@ -69,12 +69,41 @@ func (w *Worker) collect(r *receive, head, n uint32) bool {
 	return flags&nmring.MoreFrag == 0 && room >= 0
 }
 
-// verify checks the headers of n frames that were collected.
-func (w *Worker) verify(r *receive, n int) int {
-	good := 0
-	for i := range n {
-		from := &w.packets[i&(MaxBatch-1)]
-		length, p := int64(from.length), r.ring.At(from.place)
+// verify checks the headers of n frames that were collected. Those that pass move together
+// at the front.
+func (w *Worker) verify(r *receive, n int) (good int) {
+	done := 0
+	for done+headersAtOnce <= n {
+		size := min(n-done, 64) &^ (headersAtOnce - 1)
+		bad := w.headersAVX512(r, done, size)
+		if bad == 0 && good == done {
+			good += size
+		} else {
+			for i := done; i < done+size; i++ {
+				w.sort(i, good, bad>>(i-done)&1 != 0)
+				good += int(^bad >> (i - done) & 1)
+			}
+		}
+		done += size
+	}
+	return w.verifyInGo(r, done, n, good)
+}
+
+// sort moves packet i to number good, or puts its frame aside.
+func (w *Worker) sort(i, good int, bad bool) {
+	if bad {
+		w.odds[w.oddity] = w.slot[i]
+		w.oddity++
+		return
+	}
+	w.place[good], w.slot[good], w.length[good], w.dst[good] = w.place[i], w.slot[i], w.length[i], w.dst[i]
+}
+
+// verifyInGo is verify from packet i on, and what the assembly version is compared with.
+func (w *Worker) verifyInGo(r *receive, i, n, good int) int {
+	for ; i < n; i++ {
+		place := w.place[i&(MaxBatch-1)]
+		length, p := int64(w.length[i&(MaxBatch-1)]), r.ring.At(place)
 		h0, h1, h2 := load64(p, atIP), load64(p, atTTL), load32(p, atDestination)
 		sum, carry := bits.Add64(h0, h1, 0)
 		sum, carry = bits.Add64(sum, uint64(h2), carry)
@@ -85,16 +114,16 @@ func (w *Worker) verify(r *receive, n int) int {
 		bad |= uint64((ipLen-packet.IPv4Len)|(length-packet.EthernetLen-ipLen)) >> 63
 		bad |= uint64(suspect[uint8(h1>>32)] | suspect[uint8(h2)])
 		if bad != 0 || sum%0xffff != 0 {
-			w.odds[w.oddity&(MaxBatch-1)] = from.at
+			w.odds[w.oddity&(MaxBatch-1)] = w.slot[i&(MaxBatch-1)]
 			w.oddity++
 			continue
 		}
-		k := &w.packets[good&(MaxBatch-1)]
-		if k != from {
-			k.place, k.at = from.place, from.at
+		k := good & (MaxBatch - 1)
+		if k != i {
+			w.place[k], w.slot[k] = place, w.slot[i&(MaxBatch-1)]
 		}
-		k.length = sendLength(ipLen, length)
-		w.dst[good&(MaxBatch-1)] = bits.ReverseBytes32(h2)
+		w.length[k] = sendLength(ipLen, length)
+		w.dst[k] = bits.ReverseBytes32(h2)
 		good++
 	}
 	return good
@@ -113,13 +142,13 @@ func (w *Worker) lookAgain(r *receive, good int) int {
 	return good
 }
 
-// gather makes the frame in slot at the packet with number i of the batch.
+// gather makes the frame in slot at packet i of the batch.
 func (w *Worker) gather(ring *nmring.Ring, i int, at uint32) {
 	s := ring.Slot(at)
 	p := ring.Data(s)
 	ipLen := bits.ReverseBytes16(load16(p, atTotal))
 	w.dst[i] = bits.ReverseBytes32(load32(p, atDestination))
-	w.packets[i] = passed{place: ring.Place(s), at: at, length: sendLength(int64(ipLen), int64(s.Len))}
+	w.place[i], w.slot[i], w.length[i] = ring.Place(s), at, sendLength(int64(ipLen), int64(s.Len))
 }
 
 // sendLength is the length of the frame to send for a packet that came in a frame of a
@@ -134,7 +163,7 @@ func (w *Worker) choose(r *receive, n int) {
 		group := &w.group[i&(MaxBatch-1)]
 		hop, only := w.table.Only(*group)
 		if !only {
-			hop = w.table.Select(*group, flowAt(r.ring.At(w.packets[i&(MaxBatch-1)].place)))
+			hop = w.table.Select(*group, flowAt(r.ring.At(w.place[i&(MaxBatch-1)])))
 		}
 		*group = hop
 	}
@@ -155,12 +184,11 @@ func (w *Worker) forward(v *view, r *receive, n int) {
 // the sake of registers: 2 ns a packet.
 func (w *Worker) forwardReady(ring *nmring.Ring, i, n int) int {
 	for ; i < n; i++ {
-		k := &w.packets[i&(MaxBatch-1)]
-		p := ring.At(k.place)
+		p := ring.At(w.place[i&(MaxBatch-1)])
 		a := w.state.adjacencyAt(w.group[i&(MaxBatch-1)])
 		meta := a.meta.Load()
 		send := &w.sends[metaPort(meta)]
-		head, word, length := send.head, load32(p, atTTL), k.length
+		head, word, length := send.head, load32(p, atTTL), w.length[i&(MaxBatch-1)]
 		if length > metaLimit(meta) || uint8(word) < 2 || head == send.end || send.region != ring.Region() {
 			break
 		}
@@ -171,7 +199,7 @@ func (w *Worker) forwardReady(ring *nmring.Ring, i, n int) int {
 		store64(p, 6, a.source.Load())
 		store32(p, atTTL, decremented(word))
 		t := send.ring
-		exchange(ring.Slot(k.at), t.Slot(head), uint64(length))
+		exchange(ring.Slot(w.slot[i&(MaxBatch-1)]), t.Slot(head), uint64(length))
 		send.bytes += uint64(length)
 		send.head = t.Next(head)
 	}
@@ -180,8 +208,8 @@ func (w *Worker) forwardReady(ring *nmring.Ring, i, n int) int {
 
 // forwardOne is forward for a packet with any adjacency, to any ring.
 func (w *Worker) forwardOne(v *view, r *receive, i int) {
-	k := &w.packets[i]
-	s, p := r.ring.Slot(k.at), r.ring.At(k.place)
+	at, length := w.slot[i], w.length[i]
+	s, p := r.ring.Slot(at), r.ring.At(w.place[i])
 	a := w.state.adjacencyAt(w.group[i])
 	meta := a.meta.Load()
 	destination, source := a.destination.Load(), a.source.Load()
@@ -195,12 +223,12 @@ func (w *Worker) forwardOne(v *view, r *receive, i int) {
 		}
 	}
 	if metaKind(meta) != AdjReady {
-		w.exception(r, k.at, metaKind(meta))
+		w.exception(r, at, metaKind(meta))
 		return
 	}
 	ipLen := int(bits.ReverseBytes16(load16(p, atTotal)))
 	if ttl := load8(p, atTTL); ttl <= 1 || ipLen > metaMTU(meta) {
-		w.exception(r, k.at, AdjReady)
+		w.exception(r, at, AdjReady)
 		return
 	}
 	if used.Load() == 0 {
@@ -212,13 +240,13 @@ func (w *Worker) forwardOne(v *view, r *receive, i int) {
 
 	port := metaPort(meta)
 	send, t := &w.sends[port], v.transmits[port]
-	s.Len = uint16(k.length)
+	s.Len = uint16(length)
 	switch {
-	case send.head == send.end && !w.room(t, port, k.at):
+	case send.head == send.end && !w.room(t, port, at):
 	case !nmring.Move(r.ring, s, t.ring, t.ring.Slot(send.head)):
 		w.drop(DropTxBuffer)
 	default:
-		send.advance(uint64(k.length))
+		send.advance(uint64(length))
 	}
 }
 

@@ -51,11 +51,14 @@ type Worker struct {
 	slow    *bell               // rung after punts
 	faults  *faults
 
-	packets [MaxBatch]passed // those that go on to the lookup
-	dst     [MaxBatch]uint32
-	group   [MaxBatch]uint16
-	odds    [MaxBatch]uint32 // slots of frames that need a longer look
-	oddity  int              // how many
+	// The packets of a batch, by number.
+	place  [MaxBatch]uintptr // of the frame in the region
+	slot   [MaxBatch]uint32
+	length [MaxBatch]uint32 // of the frame as it came; after the first pass as it will leave
+	dst    [MaxBatch]uint32
+	group  [MaxBatch]uint16
+	odds   [MaxBatch]uint32 // slots of frames that need a longer look
+	oddity int              // how many
 
 	later     [MaxBatch]deferred // packets for transmit rings with a lock
 	laters    int
@@ -70,13 +73,6 @@ type Worker struct {
 	rang      bool   // something was punted this round
 	rxPackets uint64
 	rxBytes   uint64
-}
-
-// passed is a packet that has passed the first pass.
-type passed struct {
-	place  uintptr // of its frame in the region
-	at     uint32  // slot
-	length uint32  // of the frame to send, without padding beyond the shortest
 }
 
 // sending is where a worker stands in a transmit ring during a round: one cache line. With

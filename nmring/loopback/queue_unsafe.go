@@ -33,7 +33,7 @@ func (q *queue) free() error {
 
 // receive takes frames off the wire until a burst waits in the receive ring.
 func (q *queue) receive() error {
-	rx, tx := q.rx, q.tx
+	rx, tx, stream, at := q.rx, q.tx, q.stream, q.at
 	tail, from := rx.Tail(), q.taken
 	n := min(q.burst-min(q.burst, rx.Space()), tx.Distance(from, tx.Head()))
 	if n == 0 {
@@ -44,10 +44,24 @@ func (q *queue) receive() error {
 		// What a driver does for a packet: one word for one descriptor.
 		full, empty := words(s), words(d)
 		full[0], empty[0] = empty[0], full[0]
-		q.renew(rx.Data(d))
+		p := rx.Data(d)
+		if at == len(stream) {
+			at = 0
+		}
+		var dst uint32
+		if q.fixed {
+			dst = bits.ReverseBytes32(*(*uint32)(unsafe.Add(p, 30)))
+		} else {
+			dst = stream[at]
+			at++
+		}
+		// The next packet of the stream in three stores.
+		*(*uint64)(p) = q.station
+		*(*uint64)(unsafe.Add(p, 22)) = ttl | 17<<8 | checksum(dst)<<16 | uint64(bits.ReverseBytes32(Source))<<32
+		*(*uint32)(unsafe.Add(p, 30)) = bits.ReverseBytes32(dst)
 		from, tail = tx.Next(from), rx.Next(tail)
 	}
-	q.taken = from
+	q.taken, q.at = from, at
 	rx.SetTail(tail)
 	return q.free()
 }
@@ -59,23 +73,11 @@ const restSum = 0x4500 + Frame - 14 + 0x4000 + 17 + Source>>16 + Source&0xffff
 
 const ttl = 64
 
-// renew makes a frame the next packet of the stream with three stores.
-func (q *queue) renew(p unsafe.Pointer) {
-	var dst uint32
-	if q.fixed {
-		dst = bits.ReverseBytes32(*(*uint32)(unsafe.Add(p, 30)))
-	} else {
-		dst = q.stream[q.at]
-		if q.at++; q.at == len(q.stream) {
-			q.at = 0
-		}
-	}
+// checksum is that of a header to dst, as a little-endian machine stores it.
+func checksum(dst uint32) uint64 {
 	sum := uint32(restSum+ttl<<8) + dst>>16 + dst&0xffff
 	sum = sum>>16 + sum&0xffff
-	sum = (sum>>16 + sum) ^ 0xffff
-	*(*uint64)(p) = q.station
-	*(*uint64)(unsafe.Add(p, 22)) = ttl | 17<<8 | uint64(bits.ReverseBytes16(uint16(sum)))<<16 | uint64(bits.ReverseBytes32(Source))<<32
-	*(*uint32)(unsafe.Add(p, 30)) = bits.ReverseBytes32(dst)
+	return uint64(bits.ReverseBytes16(uint16((sum>>16 + sum) ^ 0xffff)))
 }
 
 // Bounce sends a burst of queue q as it came: what the benchmark costs without forwarding.
