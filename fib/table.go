@@ -20,7 +20,9 @@ func OpenTable(table []byte) (*Table, error) {
 	if _, err := tableSegment.check(table); err != nil {
 		return nil, err
 	}
-	return newTable(table), nil
+	t := newTable(table)
+	t.chooseMethod()
+	return t, nil
 }
 
 func newTable(table []byte) *Table {
