@@ -30,7 +30,7 @@ const (
 	vectorPeer = "rte_fib AVX-512"
 )
 
-// start starts our process twice, with and without AVX2, and DPDK's if it is there.
+// start starts our process twice, with and without assembly, and DPDK's if it is there.
 func start(dir string) ([]competitor, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,7 @@ func start(dir string) ([]competitor, error) {
 		return nil, err
 	}
 	all := []competitor{{"fib.LookupBatch", "fib", true, ours}}
-	inGo, err := startProcess("GODEBUG=cpu.avx2=off", self, "-worker", dir)
+	inGo, err := startProcess("GODEBUG=cpu.avx2=off,cpu.avx512f=off", self, "-worker", dir)
 	if err != nil {
 		stop(all)
 		return nil, err

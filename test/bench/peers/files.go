@@ -23,7 +23,7 @@ const (
 var streamNames = []string{"rnd", "pfx", "zipf", "few"}
 
 // passes over a stream make a turn of 10 to 30 ms.
-var passes = map[string]int{"rnd": 1, "pfx": 1, "zipf": 2, "few": 8}
+var passes = map[string]int{"rnd": 1, "pfx": 1, "zipf": 3, "few": 12}
 
 // route is a line of the files "routes" and "updates". All files are little-endian
 // and hold addresses as 32-bit integers, first octet most significant.

@@ -20,7 +20,7 @@ type results struct {
 	adds    map[string][]float64
 }
 
-// measure lets the competitors take turns. One that the CPU lacks drops out.
+// measure lets the competitors take turns, in each round from another one on. One that the CPU lacks drops out.
 func measure(all []competitor, o options) (*results, error) {
 	r := &results{
 		lookups: map[string]map[string][]float64{},
@@ -32,7 +32,8 @@ func measure(all []competitor, o options) (*results, error) {
 	unsupported := map[string]bool{}
 	for round := range o.rounds {
 		for _, stream := range o.streams {
-			for _, c := range all {
+			for turn := range all {
+				c := all[(turn+round)%len(all)]
 				if unsupported[c.name] {
 					continue
 				}

@@ -128,7 +128,7 @@ func (w *worker) update() (removed, added int64, err error) {
 func (w *worker) lookup(name string, batch, passes int) (nanoseconds int64, sum uint64, err error) {
 	stream := w.streams[name]
 	if stream == nil {
-		if stream, err = readFile[uint32](w.dir, name); err != nil {
+		if stream, err = mapStream(w.dir, name); err != nil {
 			return 0, 0, err
 		}
 		w.streams[name] = stream
@@ -142,13 +142,18 @@ func (w *worker) lookup(name string, batch, passes int) (nanoseconds int64, sum 
 	}
 	spent, err := timed(func() error {
 		for range passes {
-			for at := 0; at+batch <= len(stream); at += batch {
-				w.table.LookupBatch(stream[at:at+batch], out)
-			}
+			pass(w.table, stream, out)
 		}
 		return nil
 	})
 	return spent.Nanoseconds(), sum, err
+}
+
+func pass(t *fib.Table, stream []uint32, out []uint16) {
+	for len(stream) >= len(out) {
+		t.LookupBatch(stream[:len(out)], out)
+		stream = stream[len(out):]
+	}
 }
 
 func timed(f func() error) (time.Duration, error) {

@@ -3,10 +3,13 @@
  * file per stream, as files.go writes them. Each line on standard input is a
  * request and each line on standard output its answer; process.go lists them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <rte_eal.h>
@@ -35,19 +38,20 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-static void *read_file(const char *name, size_t *size)
+/* map_file shows a file, so that all processes read the same memory. */
+static void *map_file(const char *name, size_t *size)
 {
 	char path[4096];
+	struct stat st;
 	snprintf(path, sizeof path, "%s/%s", directory, name);
-	FILE *f = fopen(path, "rb");
-	if (f == NULL || fseek(f, 0, SEEK_END) != 0)
+	int fd = open(path, O_RDONLY);
+	if (fd < 0 || fstat(fd, &st) != 0)
 		fail(path, strerror(errno));
-	*size = ftell(f);
-	rewind(f);
-	void *content = aligned_alloc(64, (*size + 63) & ~(size_t)63);
-	if (content == NULL || fread(content, 1, *size, f) != *size)
-		fail(path, "cannot be read");
-	fclose(f);
+	void *content = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (content == MAP_FAILED)
+		fail(path, strerror(errno));
+	close(fd);
+	*size = st.st_size;
 	return content;
 }
 
@@ -177,7 +181,7 @@ static void lookup(const char *kind, const char *stream, unsigned batch, unsigne
 		s++;
 	if (streams[s].ips == NULL) {
 		snprintf(streams[s].name, sizeof streams[s].name, "%s", stream);
-		streams[s].ips = read_file(stream, &streams[s].n);
+		streams[s].ips = map_file(stream, &streams[s].n);
 		streams[s].n /= sizeof(uint32_t);
 	}
 	while (k < RTE_DIM(kinds) && strcmp(kinds[k].name, kind) != 0)
@@ -228,8 +232,8 @@ int main(int argc, char **argv)
 	}
 	if (rte_eal_init(eal_count, eal) < 0)
 		fail("rte_eal_init", rte_strerror(rte_errno));
-	routes = read_file("routes", &route_count);
-	updates = read_file("updates", &update_count);
+	routes = map_file("routes", &route_count);
+	updates = map_file("updates", &update_count);
 	route_count /= sizeof *routes;
 	update_count /= sizeof *updates;
 	fill_lpm();
