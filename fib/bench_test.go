@@ -36,6 +36,10 @@ func within(r *rand.Rand, p netip.Prefix) uint32 {
 	return hostOrder(p.Addr()) | r.Uint32()&(1<<(32-p.Bits())-1)
 }
 
+func shuffle(prefixes []netip.Prefix) {
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(prefixes), func(i, j int) { prefixes[i], prefixes[j] = prefixes[j], prefixes[i] })
+}
+
 // streams are what the lookups of a router look like: uniform over all
 // addresses, uniform over the prefixes, a million flows of unequal size, a
 // handful of flows.
@@ -114,7 +118,7 @@ func BenchmarkLoad(b *testing.B) {
 
 func BenchmarkUpdate(b *testing.B) {
 	w, _, prefixes, groups := loadReal(b)
-	rand.New(rand.NewPCG(3, 4)).Shuffle(len(prefixes), func(i, j int) { prefixes[i], prefixes[j] = prefixes[j], prefixes[i] })
+	shuffle(prefixes)
 	some := prefixes[:100_000]
 	for _, kind := range []string{"replace", "delete", "add"} {
 		b.Run(kind, func(b *testing.B) {
