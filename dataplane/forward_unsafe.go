@@ -51,20 +51,37 @@ func (w *Worker) check(r *receive, head, n uint32) int {
 // collect finds the frames of n slots. It reports false when a frame of them is in more
 // than one slot or not in its buffer: then each deserves the longer look.
 func (w *Worker) collect(r *receive, head, n uint32) bool {
-	ring, at := r.ring, head
-	total, flags, room := uint64(0), r.chain, int64(0)
+	at := head
 	for i := range n {
-		s := ring.Slot(at)
+		w.slot[i&(MaxBatch-1)] = at
+		at = r.ring.Next(at)
+	}
+	w.rxPackets += uint64(n)
+	var odd bool
+	quick := uint32(0)
+	if headersAtOnce <= MaxBatch {
+		quick = min(n, r.ring.Slots()-head) &^ uint32(headersAtOnce-1)
+	}
+	if quick > 0 {
+		var total uint64
+		total, odd = w.collectAVX512(r.ring, head, quick)
+		w.rxBytes += total
+	}
+	return w.collectInGo(r.ring, quick, n) && !odd && r.chain == 0
+}
+
+// collectInGo is collect from packet i on, whose slots are known.
+func (w *Worker) collectInGo(ring *nmring.Ring, i, n uint32) bool {
+	total, flags, room := uint64(0), uint16(0), int64(0)
+	for ; i < n; i++ {
+		s := ring.Slot(w.slot[i&(MaxBatch-1)])
 		length := uint32(s.Len)
 		w.place[i&(MaxBatch-1)] = ring.Place(s)
-		w.slot[i&(MaxBatch-1)] = at
 		w.length[i&(MaxBatch-1)] = length
 		total += uint64(length)
 		flags |= s.Flags
 		room |= int64(ring.BufSize()) - int64(ring.Offset(s)) - int64(max(length, shortest))
-		at = ring.Next(at)
 	}
-	w.rxPackets += uint64(n)
 	w.rxBytes += total
 	return flags&nmring.MoreFrag == 0 && room >= 0
 }

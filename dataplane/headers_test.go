@@ -79,3 +79,46 @@ func mend(frame []byte) {
 	frame[24], frame[25] = 0, 0
 	binary.BigEndian.PutUint16(frame[24:], packet.Sum(frame[14:34]))
 }
+
+// So is the search for the frames of slots, with offsets, chains and lengths that do not fit.
+func TestCollectIsCollectInGo(t *testing.T) {
+	const slots = 100
+	region, err := nmring.NewRegion(make([]byte, (slots+2)*nmring.Stride), nmring.Stride)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := nmring.NewRing(make([]byte, nmring.RingBytes(slots)), region, 0, nmring.Receive, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		ring.SetOffsetMask(rapid.SampledFrom([]uint64{0, 0xfff, 0xffff}).Draw(t, "mask"))
+		n := rapid.Uint32Range(1, slots-1).Draw(t, "frames")
+		head := rapid.Uint32Range(0, slots-1).Draw(t, "head")
+		for i := range uint32(slots) {
+			s := ring.Slot(i)
+			s.Len, s.Ptr, s.Flags = uint16(i*7), uint64(i)<<40|uint64(i), nmring.BufChanged
+		}
+		if rapid.Bool().Draw(t, "one is odd") {
+			s := ring.Slot(ring.Add(head, rapid.Uint32Range(0, n-1).Draw(t, "which")))
+			s.Len = rapid.Uint16().Draw(t, "length")
+			s.Ptr = rapid.Uint64().Draw(t, "offset")
+			s.Flags = rapid.SampledFrom([]uint16{0, nmring.MoreFrag}).Draw(t, "flags")
+		}
+		quick, slow := new(Worker), new(Worker)
+		got := quick.collect(&receive{ring: ring}, head, n)
+		slow.slot = quick.slot
+		want := slow.collectInGo(ring, 0, n)
+		if got != want || quick.rxBytes != slow.rxBytes || quick.rxPackets != uint64(n) {
+			t.Fatalf("%v and %d bytes of %d packets, in Go %v and %d of %d", got, quick.rxBytes, quick.rxPackets, want, slow.rxBytes, n)
+		}
+		if want {
+			if d := cmp.Diff(slow.place[:n], quick.place[:n]) + cmp.Diff(slow.length[:n], quick.length[:n]); d != "" {
+				t.Fatal(d)
+			}
+		}
+		if first, last := quick.slot[0], quick.slot[n-1]; first != head || last != ring.Add(head, n-1) {
+			t.Fatalf("slots %d to %d", first, last)
+		}
+	})
+}
