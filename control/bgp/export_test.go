@@ -3,6 +3,7 @@ package bgp
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -110,4 +111,18 @@ func TestExportPolicyOpens(t *testing.T) {
 	r.hears(outer, map[string]bgptest.Route{"198.51.100.0/24": passed, "203.0.113.0/24": passed})
 	r.apply(conf(only("out", "203.0.113.0/24")))
 	r.hears(outer, map[string]bgptest.Route{"203.0.113.0/24": passed})
+}
+
+// GoBGP sends nobody what changes while a session is on its way up, so a session is sent
+// everything once more when it is up.
+func TestNewSessionIsSentEverythingTwice(t *testing.T) {
+	r := newRig(t)
+	r.s.resendAfter = 50 * time.Millisecond
+	r.s.Announce([]netip.Prefix{prefix("192.0.2.0/24")})
+	r.apply(r.config([]config.Policy{everything("in"), everything("out")}, external(2, 64496)))
+	peer := r.dial(2, 64496)
+	if _, err := peer.Wait(r.ctx, func(s bgptest.State) bool { return s.Updates == 2 }); err != nil {
+		t.Fatal(err)
+	}
+	r.hears(peer, map[string]bgptest.Route{"192.0.2.0/24": {NextHop: ours, ASPath: []uint32{ourAS}}})
 }

@@ -83,6 +83,10 @@ func (l *loop) handle(e *event) {
 		l.down(s, e.at, "replaced by a new connection")
 		s.source, s.ending, s.opening, s.exceeded, s.notice = e.source, e.source, true, false, ""
 		s.ups++
+		if s.conf.Export != "" {
+			peer := e.peer // the event is reused
+			time.AfterFunc(l.s.resendAfter, func() { l.s.resends.put(peer) })
+		}
 		return
 	case sessionState:
 		l.state(s, e)

@@ -69,6 +69,7 @@ type Speaker struct {
 	calls    chan func(*loop) // steward -> loop
 	limits   *wanted          // loop -> steward: reached max_prefixes
 	renewals *wanted          // loop -> steward: GoBGP keeps routes that are gone
+	resends  *wanted          // loop -> steward: may have missed an announcement
 	jobs     chan job         // Apply -> steward
 	announce chan struct{}    // holds a token while originate has changed
 
@@ -77,7 +78,8 @@ type Speaker struct {
 	loopDone    chan struct{}
 	stewardDone chan struct{}
 
-	retryAfter time.Duration // first wait after max_prefixes; doubles to retryMost
+	retryAfter  time.Duration // first wait after max_prefixes; doubles to retryMost
+	resendAfter time.Duration // from a session's beginning
 
 	mu        sync.Mutex // never held over a call into GoBGP or the sink
 	views     map[netip.Addr]Neighbor
@@ -88,6 +90,11 @@ type Speaker struct {
 const (
 	retryFirst = time.Minute
 	retryMost  = time.Hour
+
+	// resendAfter is when a new session is sent everything once more. GoBGP sends its
+	// table before it marks the session as established, and sends what changes between
+	// the two to nobody.
+	resendAfter = 2 * time.Second
 )
 
 // New starts a speaker that has no neighbours until Apply gives it some.
@@ -101,10 +108,10 @@ func New(o Options) (*Speaker, error) {
 	}
 	s := &Speaker{
 		log: o.Log, sink: o.Sink, listen: listen, restarting: o.Restarting,
-		inbox: newInbox(), calls: make(chan func(*loop)), limits: newWanted(), renewals: newWanted(),
+		inbox: newInbox(), calls: make(chan func(*loop)), limits: newWanted(), renewals: newWanted(), resends: newWanted(),
 		jobs: make(chan job), announce: make(chan struct{}, 1),
 		stop: make(chan struct{}), loopDone: make(chan struct{}), stewardDone: make(chan struct{}),
-		retryAfter: retryFirst, views: make(map[netip.Addr]Neighbor),
+		retryAfter: retryFirst, resendAfter: resendAfter, views: make(map[netip.Addr]Neighbor),
 	}
 	l := &loop{s: s, log: s.log, sessions: make(map[netip.Addr]*session), changed: make(map[*session]bool),
 		flush: time.NewTimer(time.Hour), sweepTimer: time.NewTimer(time.Hour)}

@@ -30,6 +30,7 @@ type steward struct {
 	timer   *time.Timer // for the earliest of retries
 
 	restarting bool        // the first configuration continues what an earlier process did
+	deferring  bool        // GoBGP may be waiting for End-of-RIB before it sends anything (RFC 4724, section 4.1)
 	restarted  *time.Timer // no neighbour waits for us any longer
 }
 
@@ -65,7 +66,12 @@ func (s *Speaker) steward() {
 			for _, a := range s.renewals.take() {
 				w.report(w.guard(func() error { return w.renew(a) }))
 			}
+		case <-s.resends.wake:
+			for _, a := range s.resends.take() {
+				w.report(w.guard(func() error { return w.resend(a) }))
+			}
 		case <-w.restarted.C:
+			w.deferring = false
 			for _, a := range w.neverUp() {
 				w.report(w.guard(func() error { return w.renew(a) }))
 			}
@@ -134,6 +140,7 @@ func (w *steward) apply(p *plan) error {
 		}
 	}
 	if limit := p.config.BGP.GracefulRestart; restarting && limit > 0 {
+		w.deferring = true
 		w.restarted.Reset(limit)
 	}
 	w.current = p
@@ -192,6 +199,14 @@ func (w *steward) renew(a netip.Addr) error {
 		return fmt.Errorf("neighbor %s: cannot end its session: %w", a, err)
 	}
 	return w.engine.renew(ctx, p)
+}
+
+// resend sends a neighbour everything that its export policy passes.
+func (w *steward) resend(a netip.Addr) error {
+	if _, ok := w.enginePeer(a); !ok || w.deferring {
+		return nil
+	}
+	return w.engine.refresh(context.Background(), a, false)
 }
 
 // neverUp are the neighbours that have had no session. Their first OPEN would still say
