@@ -17,7 +17,7 @@ func (r *router) scale(o options, oracle *oracle) error {
 		}
 	}
 	turn := time.Duration(o.seconds * float64(time.Second) / (2 * turns))
-	var one, all []float64 // Mpps
+	var one, all, ratio []float64 // Mpps; all to one in each turn
 	for range turns {
 		for _, n := range []int{1, o.workers} {
 			mpps, err := r.together(o.first, n, turn)
@@ -27,7 +27,7 @@ func (r *router) scale(o options, oracle *oracle) error {
 			if n == 1 {
 				one = append(one, mpps)
 			} else {
-				all = append(all, mpps)
+				all, ratio = append(all, mpps), append(ratio, mpps/one[len(one)-1])
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (r *router) scale(o options, oracle *oracle) error {
 	fmt.Printf("stream %s, batch %d, %d ports with a queue for each worker, %d packets in flight for each\n", o.stream, o.batch, o.ports, inFlight)
 	fmt.Printf("%d worker  %8.2f Mpps  [%.2f-%.2f]\n", 1, median(one), slices.Min(one), slices.Max(one))
 	fmt.Printf("%d workers %8.2f Mpps  [%.2f-%.2f]\n", o.workers, median(all), slices.Min(all), slices.Max(all))
-	fmt.Printf("ratio     %8.2f\n", median(all)/median(one))
+	fmt.Printf("ratio     %8.2f       [%.2f-%.2f] median of turns\n", median(ratio), slices.Min(ratio), slices.Max(ratio))
 	return nil
 }
 
