@@ -34,7 +34,8 @@ func store64(p unsafe.Pointer, at uintptr, v uint64) { *(*uint64)(unsafe.Add(p, 
 
 // check is the first pass: it gathers those of n frames from slot head on that may be
 // routed, and returns their number. Frames that need a longer look get it after the others.
-// It is two loops of few variables, without calls, for the sake of registers: 3 ns a packet.
+// Two loops of few variables, without calls, keep them in registers: with forwardReady that
+// bought 4 ns a packet.
 func (w *Worker) check(r *receive, head, n uint32) int {
 	var good int
 	if w.collect(r, head, n) {
@@ -197,8 +198,8 @@ func (w *Worker) forward(v *view, r *receive, n int) {
 }
 
 // forwardReady forwards the packets from number i on until one whose adjacency is not
-// simply ready, or whose ring has no room, and returns its number. It calls nothing, for
-// the sake of registers: 2 ns a packet.
+// simply ready, or whose ring has no room, and returns its number. It calls nothing,
+// for the sake of registers: see check.
 func (w *Worker) forwardReady(ring *nmring.Ring, i, n int) int {
 	for ; i < n; i++ {
 		p := ring.At(w.place[i&(MaxBatch-1)])

