@@ -70,6 +70,7 @@ func (c *ctl) portDetail(p *page, port api.Port) {
 	p.linef("  addresses  %s", dash(addresses(port.Addresses)))
 	p.linef("  dropped    %s packets (routerctl show drops --port %s)", number(n.Dropped), port.Name)
 	p.linef("  punted     %s packets to the slow path or the host", number(n.Punted))
+	p.linef("  injected   %s packets sent by the slow path or the host", number(n.Injected))
 	p.linef("  discards   received %s (lost before routerd), sent %s (transmit ring full)", number(n.InDiscards), number(n.OutDiscards))
 	p.linef("  pause      received %s, sent %s frames", number(n.InPause), number(n.OutPause))
 	p.linef("")

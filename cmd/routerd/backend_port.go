@@ -109,11 +109,17 @@ func (r *router) port(c config.Port) api.Port {
 	return p
 }
 
+// counters give each packet one fate: those in and injected are those out, dropped and
+// punted, where punted does not count what the slow path dropped.
 func counters(c dataplane.Counters) api.Counters {
-	return api.Counters{
+	out := api.Counters{
 		InPkts: c.RxPackets, InOctets: c.RxBytes, OutPkts: c.TxPackets, OutOctets: c.TxBytes,
-		Dropped: c.AllDrops(), Punted: c.AllPunts(), OutDiscards: c.Drops(dataplane.DropTxFull),
+		Injected: c.Injected, Dropped: c.AllDrops(), Punted: c.AllPunts(), OutDiscards: c.Drops(dataplane.DropTxFull),
 	}
+	for _, n := range c.Slow.Dropped {
+		out.Punted -= min(out.Punted, n)
+	}
+	return out
 }
 
 // Neighbors implements api.Backend.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -167,7 +168,7 @@ func spawnPlane(ctx context.Context, runDir string, setup attach.Setup, log *slo
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{child}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Start()
+	err = startFirst(cmd)
 	_ = child.Close()
 	if err != nil {
 		return fmt.Errorf("forwarding process: %w", err)
@@ -193,6 +194,22 @@ func spawnPlane(ctx context.Context, runDir string, setup attach.Setup, log *slo
 	}
 	_ = cmd.Process.Kill()
 	return fmt.Errorf("forwarding process was not ready within %s", startTimeout)
+}
+
+// forwardingNice is the nice value of the forwarding process: packets go before the work
+// that the control process has with a full table.
+const forwardingNice = -10
+
+// startFirst starts cmd with forwardingNice, which a process inherits from the thread that
+// starts it; without the right to it cmd starts like any other. That thread ends here.
+func startFirst(cmd *exec.Cmd) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, forwardingNice)
+		started <- cmd.Start()
+	}()
+	return <-started
 }
 
 func joinInts(n []int) string {

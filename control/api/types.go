@@ -268,10 +268,11 @@ type Counters struct {
 	InOctets    uint64 `json:"in-octets"`
 	OutPkts     uint64 `json:"out-pkts"`
 	OutOctets   uint64 `json:"out-octets"`
-	Dropped     uint64 `json:"dropped-pkts"` // arrived here, dropped under a reason of show drops
-	Punted      uint64 `json:"punted-pkts"`  // arrived here, given to the slow path or the host
-	InDiscards  uint64 `json:"in-discards"`  // lost in the NIC or its ring before us
-	OutDiscards uint64 `json:"out-discards"` // the transmit ring was full
+	Dropped     uint64 `json:"dropped-pkts"`  // arrived here, dropped under a reason of show drops
+	Punted      uint64 `json:"punted-pkts"`   // arrived here, taken by the slow path or the host and not dropped there
+	Injected    uint64 `json:"injected-pkts"` // of out-pkts and dropped: ARP, ICMP, and packets that had waited for a neighbour
+	InDiscards  uint64 `json:"in-discards"`   // lost in the NIC or its ring before us
+	OutDiscards uint64 `json:"out-discards"`  // the transmit ring was full
 	InPause     uint64 `json:"in-pause-frames"`
 	OutPause    uint64 `json:"out-pause-frames"`
 }

@@ -67,17 +67,18 @@ func (w *world) brief() context.Context {
 	return ctx
 }
 
-// balance checks that every packet that came in went out, up or to a drop reason.
+// balance checks that every packet that came in, or that routerd made, went out, up, or
+// to a drop reason.
 func (w *world) balance() {
 	w.t.Helper()
-	w.try(lab.Await(w.brief(), "received to be sent + punted + dropped", func() error {
+	w.try(lab.Await(w.brief(), "received + injected to be sent + punted + dropped", func() error {
 		var in, gone uint64
 		counters, err := w.router.PortCounters(w.ctx)
 		for _, c := range counters {
-			in += c.InPkts
+			in += c.InPkts + c.Injected
 			gone += c.OutPkts + c.Dropped + c.Punted
 		}
-		if err == nil && in > gone {
+		if err == nil && in != gone {
 			err = fmt.Errorf("%d in, %d accounted for: %+v", in, gone, counters)
 		}
 		return err

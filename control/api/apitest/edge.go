@@ -189,7 +189,7 @@ func portTable() []api.Port {
 		{
 			Name: "xe2", Description: "Exchange peering LAN", Device: "xdp:enp5s0f0", Driver: "i40e", Mode: "zero copy", OperStatus: "up", Speed: 10_000_000_000,
 			MAC: "3c:fd:fe:9e:7b:42", MTU: 1500, Addresses: []netip.Prefix{prefix("203.0.113.10/24")},
-			Counters: api.Counters{InPkts: 1_200_345, InOctets: 96_027_600, OutPkts: 700_001, OutOctets: 56_000_080, Dropped: 12, Punted: 77, InDiscards: 3, InPause: 8},
+			Counters: api.Counters{InPkts: 1_200_345, InOctets: 96_027_600, OutPkts: 700_001, OutOctets: 56_000_080, Dropped: 12, Punted: 77, Injected: 81, InDiscards: 3, InPause: 8},
 			Rates:    api.Rates{Window: 5, InPPS: 811_240, OutPPS: 702_119, InBPS: 3_100_000_000, OutBPS: 2_900_000_000},
 			Queues:   []api.Queue{{ID: 0, Worker: 0, CPU: -1, Counters: api.Counters{InPkts: 60_017, Dropped: 12, Punted: 77, InDiscards: 3}}, {ID: 1, Worker: 1, CPU: -1, Counters: api.Counters{InPkts: 1_140_328, OutPkts: 700_001}}},
 			Notes:    []string{"95 % of xe2's packets arrive on queue 1 of 2: few flows or a narrow RSS key (routerctl show port xe2)"},
