@@ -65,6 +65,9 @@ func startEngine(ctx context.Context, b base, listen []netip.Addr, policies *api
 	}})
 	if err != nil {
 		e.stop(ctx)
+		if strings.Contains(err.Error(), "address already in use") {
+			return nil, fmt.Errorf("cannot listen on port %d of %s: another BGP daemon does; stop it, or set listen_port", b.port, strings.Join(addresses, ", "))
+		}
 		return nil, fmt.Errorf("cannot listen on port %d of %s: %w", b.port, strings.Join(addresses, ", "), err)
 	}
 	// Rejecting comes before the first neighbour.

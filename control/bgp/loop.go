@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -94,6 +95,9 @@ func (l *loop) handle(e *event) {
 	case sessionNote:
 		if !s.up {
 			s.view.LastError = e.text
+			if s.conf.PasswordFile != "" && strings.HasSuffix(e.text, "i/o timeout") {
+				s.view.LastError += "; a wrong or missing password at either end looks like this"
+			}
 		}
 		if e.source == s.source {
 			s.notice = e.text

@@ -12,7 +12,7 @@ var notificationWords = map[uint8]struct {
 	sub  []string // by subcode
 }{
 	1: {"message header error", []string{"", "connection not synchronized", "bad message length", "bad message type"}},
-	2: {"OPEN error", []string{"", "unsupported version", "wrong AS", "bad BGP identifier", "unsupported optional parameter", "", "unacceptable hold time", "unsupported capability"}},
+	2: {"OPEN error", []string{"", "unsupported version", "wrong AS, the neighbour's is not the configured one", "bad BGP identifier", "unsupported optional parameter", "", "unacceptable hold time", "unsupported capability"}},
 	3: {"UPDATE error", []string{"", "malformed attribute list", "unrecognized well-known attribute", "missing well-known attribute", "attribute flags", "attribute length", "invalid origin", "", "invalid next hop", "optional attribute", "invalid network", "malformed AS path"}},
 	4: {"hold timer expired", nil},
 	5: {"state machine error", []string{"", "unexpected message in OpenSent", "unexpected message in OpenConfirm", "unexpected message in Established"}},
@@ -38,6 +38,11 @@ func notificationText(r slog.Record) string {
 	}
 	return name
 }
+
+var dialPrefix = regexp.MustCompile(`^dial tcp \S+: (connect: )?`)
+
+// dialText is a failed connect's reason without the addresses, which are known.
+func dialText(err string) string { return dialPrefix.ReplaceAllString(err, "") }
 
 var engineNotification = regexp.MustCompile(`^notification-(sent|received) code (\d+)\(.*\) subcode (\d+)\(`)
 

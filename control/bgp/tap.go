@@ -88,7 +88,7 @@ func (t *tap) Handle(ctx context.Context, r slog.Record) error {
 			t.asWithdraw.Store(true)
 			t.inbox.put(event{kind: sessionMalformed, peer: t.peer, source: t.source, text: attr(r, "Error").String()})
 		case saysNoConnect:
-			t.inbox.put(event{kind: sessionNote, peer: t.peer, source: t.source, text: "cannot connect: " + attr(r, "Error").String()})
+			t.inbox.put(event{kind: sessionNote, peer: t.peer, source: t.source, text: "cannot connect: " + dialText(attr(r, "Error").String())})
 		case saysSent:
 			t.inbox.put(event{kind: sessionNote, peer: t.peer, source: t.source, text: "sent " + notificationText(r)})
 		case saysReceived:

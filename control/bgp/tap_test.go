@@ -53,7 +53,9 @@ func TestTapWords(t *testing.T) {
 	if _, err := bgptest.Dial(r.ctx, wrong); !errors.Is(err, bgptest.ErrRefused) {
 		t.Errorf("%v", err)
 	}
-	v := r.neighbor(2, saysSent, func(n Neighbor) bool { return n.LastError == "sent OPEN error: wrong AS (2/2)" })
+	v := r.neighbor(2, saysSent, func(n Neighbor) bool {
+		return n.LastError == "sent OPEN error: wrong AS, the neighbour's is not the configured one (2/2)"
+	})
 	if v.Note() != v.LastError {
 		t.Errorf("note %q", v.Note())
 	}
@@ -103,6 +105,18 @@ func record(message string, attrs ...slog.Attr) slog.Record {
 	r := slog.NewRecord(time.Now(), slog.LevelDebug, message, 0)
 	r.AddAttrs(attrs...)
 	return r
+}
+
+func TestDialText(t *testing.T) {
+	for in, want := range map[string]string{
+		"dial tcp 0.0.0.0:0->192.0.2.1:179: i/o timeout":                   "i/o timeout",
+		"dial tcp 192.0.2.2:0->192.0.2.1:179: connect: connection refused": "connection refused",
+		"something else": "something else",
+	} {
+		if got := dialText(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
 }
 
 func TestReasonText(t *testing.T) {
