@@ -155,7 +155,8 @@ func runDataplane(ctx context.Context, runDir string, setup attach.Setup, ready 
 		}
 		_ = ready.Close()
 	}
-	log.Info("forwarding process ready", "pid", os.Getpid(), "workers", setup.Workers, "idle", setup.Idle)
+	log.Info("forwarding process ready", "pid", os.Getpid(), "workers", setup.Workers, "idle", setup.Idle,
+		"lookup", table.LookupMethod(), "fib_memory", memory[segmentTable].Pages())
 	err = f.server.Serve(ctx)
 	f.Stop()
 	stopWorkers()
