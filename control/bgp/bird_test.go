@@ -173,7 +173,7 @@ func TestBIRDRestarts(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	r.sink.has(t, host(2), "198.51.100.0/24", "203.0.113.0/24")
-	if d := r.sink.downs[host(2)]; len(d) > 0 {
+	if d := r.sink.downsOf(host(2)); len(d) > 0 {
 		t.Errorf("down: %v", d)
 	}
 	// Our stop is no restart to it: our prefix is gone at once.

@@ -154,7 +154,7 @@ func TestNeighborRestarts(t *testing.T) {
 	r.sink.has(t, host(2), "203.0.113.0/24")
 	r.hears(other, map[string]bgptest.Route{"203.0.113.0/24": both})
 	r.neighbor(2, "nothing to say", func(n Neighbor) bool { return n.Note() == "" && n.StaleUntil.IsZero() })
-	if d := r.sink.downs[host(2)]; len(d) > 0 {
+	if d := r.sink.downsOf(host(2)); len(d) > 0 {
 		t.Errorf("down: %v", d)
 	}
 }
@@ -208,11 +208,13 @@ func TestNoRestart(t *testing.T) {
 	for i, tt := range tests {
 		tt.end(r, sessions[i])
 		r.sink.wait(t, tt.name+" to end", func() bool { return len(r.sink.downs[host(10+i)]) == 1 })
-		if d := cmp.Diff(tt.want, r.sink.downs[host(10+i)][0]); d != "" {
+		if d := cmp.Diff(tt.want, r.sink.downsOf(host(10+i))[0]); d != "" {
 			t.Errorf("%s: %s", tt.name, d)
 		}
 	}
 	r.hears(other, nil)
+	r.sink.mu.Lock()
+	defer r.sink.mu.Unlock()
 	if len(r.sink.restarts) > 0 {
 		t.Errorf("taken for restarts: %v", r.sink.restarts)
 	}
@@ -255,8 +257,8 @@ func TestRestartEnds(t *testing.T) {
 	r.sink.has(t, host(3), "10.33.0.0/16")
 	r.must(anew.Withdraw(prefix("10.33.0.0/16")))
 	r.hears(other, nil)
-	if len(r.sink.downs[host(6)]) > 0 {
-		t.Errorf("the other session: %v", r.sink.downs[host(6)])
+	if len(r.sink.downsOf(host(6))) > 0 {
+		t.Errorf("the other session: %v", r.sink.downsOf(host(6)))
 	}
 }
 

@@ -165,6 +165,13 @@ func (r *recorder) has(t *testing.T, peer netip.Addr, prefixes ...string) {
 	})
 }
 
+// downsOf are the reasons for which sessions of peer have ended.
+func (r *recorder) downsOf(peer netip.Addr) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.downs[peer])
+}
+
 func (r *recorder) path(peer netip.Addr, p string) *Path {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -44,7 +44,7 @@ func TestTapWords(t *testing.T) {
 	r.neighbor(2, saysAsWithdraw, func(n Neighbor) bool { return n.Malformed == 1 })
 	r.must(p.SendRaw(hostileUpdates["message type 0"]))
 	r.sink.wait(t, saysDown, func() bool { return len(r.sink.downs[host(2)]) == 1 })
-	if got, want := r.sink.downs[host(2)][0], "sent message header error: bad message type (1/3)"; got != want {
+	if got, want := r.sink.downsOf(host(2))[0], "sent message header error: bad message type (1/3)"; got != want {
 		t.Errorf("down because %q, want %q", got, want)
 	}
 	r.neighbor(9, saysNoConnect, func(n Neighbor) bool { return n.LastError != "" })
@@ -68,7 +68,7 @@ func TestNotificationFromPeer(t *testing.T) {
 	r.sink.wait(t, "up", func() bool { return r.sink.up[host(2)] })
 	r.must(p.Notify(6, 2))
 	r.sink.wait(t, "down", func() bool { return len(r.sink.downs[host(2)]) == 1 })
-	if got, want := r.sink.downs[host(2)][0], "received Cease: administrative shutdown (6/2)"; got != want {
+	if got, want := r.sink.downsOf(host(2))[0], "received Cease: administrative shutdown (6/2)"; got != want {
 		t.Errorf("down because %q, want %q", got, want)
 	}
 }
