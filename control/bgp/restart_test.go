@@ -208,7 +208,7 @@ func TestNoRestart(t *testing.T) {
 	for i, tt := range tests {
 		tt.end(r, sessions[i])
 		r.sink.wait(t, tt.name+" to end", func() bool { return len(r.sink.downs[host(10+i)]) == 1 })
-		if d := cmp.Diff(tt.want, r.sink.downsOf(host(10+i))[0]); d != "" {
+		if d := cmp.Diff(tt.want, r.sink.downsOf(host(10 + i))[0]); d != "" {
 			t.Errorf("%s: %s", tt.name, d)
 		}
 	}
