@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/netip"
+	"strings"
 	"time"
 
 	"routerd/control/api"
@@ -166,6 +168,10 @@ func (r *router) selected(q api.Query) iter.Seq[rib.Route] {
 // earlier control process, is read from the FIB itself.
 func (r *router) FIB(ctx context.Context, q api.FIBQuery) iter.Seq2[api.FIBEntry, error] {
 	return func(yield func(api.FIBEntry, error) bool) {
+		if err := r.portExists(q.Port); err != nil {
+			yield(api.FIBEntry{}, err)
+			return
+		}
 		if q.Address.IsValid() {
 			// The FIB knows what a packet to that address takes.
 			match, ok := netip.Prefix{}, false
@@ -200,6 +206,22 @@ func (r *router) FIB(ctx context.Context, q api.FIBQuery) iter.Seq2[api.FIBEntry
 		}
 		before(netip.Prefix{})
 	}
+}
+
+// portExists is ErrNotFound for the name of no port; the empty name is none.
+func (r *router) portExists(name string) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var names []string
+	for _, p := range r.cfg.Ports {
+		if names = append(names, p.Name); p.Name == name {
+			return nil
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: no port %q; ports: %s", api.ErrNotFound, name, strings.Join(names, ", "))
 }
 
 // stale are the stale prefixes that q asks for, in order.
