@@ -24,6 +24,7 @@ test: packages lint ## everything; end-to-end tests skip where they cannot run
 	$(GO) test $(UNIT)
 	@if command -v gcc >/dev/null; then CGO_ENABLED=1 $(GO) test -race -short $(UNIT); else echo "no gcc: race detector skipped"; fi
 	$(GO) test -p 1 -count 1 -timeout 12m -v ./test/...
+	@if command -v gcc >/dev/null; then ROUTERD_RACE=1 $(GO) test -count 1 -timeout 5m -v -run 'Reload|Killed|Crashed|RoutesOfGoBGP' ./test/e2e; fi
 
 packages: ## Debian packages of the tests, as root only
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

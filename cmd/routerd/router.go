@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -310,7 +311,7 @@ func (r *router) portEvent(attach.PortStatusList) {
 func (r *router) setPortStatus(ports []attach.PortStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ports = ports
+	r.ports = slices.Clone(ports) // refresh changes them
 	for _, p := range ports {
 		h := r.links[p.Name]
 		if h == nil {
