@@ -96,7 +96,6 @@ func (r *router) applyPorts(ctx context.Context, old, cfg *config.Config) error 
 		}
 		status, cfg = back, old
 	}
-	r.setPortStatus(status.Ports)
-	r.rib.SetPorts(ribPorts(cfg.Ports, status.Ports))
+	r.takePorts(cfg.Ports, status)
 	return err
 }

@@ -46,8 +46,8 @@ func (r *router) Status(context.Context) (api.Status, error) {
 	s.Dataplane = r.dataplaneStatus()
 	if r.plane == nil {
 		s.Unhealthy = append(s.Unhealthy, "the forwarding process is not running")
-	} else if runs, want := r.plane.client.Welcome().Setup.String(), setupOf(r.cfg).String(); runs != want {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("the forwarding process runs with %s, configured are %s: stop and start routerd to change that", runs, want))
+	} else if d := r.plane.difference(r.cfg); d != "" {
+		s.Warnings = append(s.Warnings, d)
 	}
 	s.PortsUp.Max = len(r.cfg.Ports)
 	for _, p := range r.cfg.Ports {

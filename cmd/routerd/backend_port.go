@@ -29,10 +29,7 @@ func (r *router) portStatus(name string) (attach.PortStatus, bool) {
 // Ports implements api.Backend.
 func (r *router) Ports(ctx context.Context) ([]api.Port, error) {
 	// Drivers' own counters are read now; without an answer the last ones stand.
-	r.mu.RLock()
-	p := r.plane
-	r.mu.RUnlock()
-	if p != nil {
+	if p := r.currentPlane(); p != nil {
 		ctx, cancel := context.WithTimeout(ctx, showTimeout)
 		defer cancel()
 		if l, err := p.client.Ports(ctx); err == nil {
@@ -46,6 +43,13 @@ func (r *router) Ports(ctx context.Context) ([]api.Port, error) {
 		ports = append(ports, r.port(c))
 	}
 	return ports, nil
+}
+
+// currentPlane is the forwarding process, or nil.
+func (r *router) currentPlane() *plane {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.plane
 }
 
 // refresh takes over counters and notes of the ports that are known; which ports there
@@ -135,9 +139,7 @@ func (r *router) Neighbors(ctx context.Context) ([]api.Neighbor, error) {
 
 // neighbors asks the forwarding process; one that is not running has none.
 func (r *router) neighbors(ctx context.Context) ([]attach.Neighbor, error) {
-	r.mu.RLock()
-	p := r.plane
-	r.mu.RUnlock()
+	p := r.currentPlane()
 	if p == nil {
 		return nil, nil
 	}
@@ -158,11 +160,8 @@ func (r *router) Drops(context.Context) ([]api.Drop, error) {
 	if r.plane == nil {
 		return drops, nil
 	}
-	now := r.plane.state.Total()
-	for i := range drops {
-		reason := dataplane.DropReason(i)
-		drops[i].Packets = now.Drops(reason)
-		drops[i].Last = r.drops.last(reason, drops[i].Packets)
+	for i, n := range r.reasonTotals() {
+		drops[i].Packets, drops[i].Last = n, r.drops.last(dataplane.DropReason(i), n)
 	}
 	for _, s := range r.ports {
 		if s.Index < 0 {
@@ -178,7 +177,8 @@ func (r *router) Drops(context.Context) ([]api.Drop, error) {
 	return drops, nil
 }
 
-// reasonTotals are the drops of the running forwarding process by reason.
+// reasonTotals are the drops of the running forwarding process by reason. It is called by
+// run or under mu.
 func (r *router) reasonTotals() (totals [dataplane.DropReasons]uint64) {
 	if r.plane == nil {
 		return totals
@@ -196,8 +196,6 @@ type dropTimes struct {
 	totals [dataplane.DropReasons]uint64
 	at     [dataplane.DropReasons]time.Time
 }
-
-func newDropTimes() *dropTimes { return &dropTimes{} }
 
 func (d *dropTimes) sample(totals [dataplane.DropReasons]uint64, now time.Time) {
 	d.mu.Lock()

@@ -44,8 +44,8 @@ func newForwarding(system *platform.System, plane *dataplane.Dataplane, log *slo
 }
 
 // SetPorts closes, changes and opens ports until they are those of l. A port whose device
-// is not what was opened is opened again. A port that fails is reported with its error and hinders no
-// other.
+// is not what was opened is opened again. A port that fails is reported with its error and
+// hinders no other.
 func (f *forwarding) SetPorts(l attach.PortList) attach.PortStatusList {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -38,8 +38,7 @@ func (r *router) assertPorts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.setPortStatus(status.Ports)
-	r.rib.SetPorts(ribPorts(r.cfg.Ports, status.Ports))
+	r.takePorts(r.cfg.Ports, status)
 	return nil
 }
 

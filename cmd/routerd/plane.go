@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"routerd/config"
 	"routerd/dataplane"
 	"routerd/dataplane/attach"
 	"routerd/fib"
@@ -115,6 +116,25 @@ func (p *plane) setPorts(ctx context.Context, l attach.PortList) (attach.PortSta
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return p.client.SetPorts(ctx, l)
+}
+
+// openPorts is setPorts for a forwarding process that is new to us: the error is that of
+// the first port that has one.
+func (p *plane) openPorts(ctx context.Context, ports []config.Port) (attach.PortStatusList, error) {
+	status, err := p.setPorts(ctx, portList(ports))
+	if err == nil {
+		err = newError(attach.PortStatusList{}, status)
+	}
+	return status, err
+}
+
+// difference says how the forwarding process runs otherwise than cfg says, if it does.
+func (p *plane) difference(cfg *config.Config) string {
+	runs, want := p.client.Welcome().Setup.String(), setupOf(cfg).String()
+	if runs == want {
+		return ""
+	}
+	return fmt.Sprintf("the forwarding process runs with %s, configured are %s: stop routerd with SIGTERM and start it again to change that", runs, want)
 }
 
 // stop ends the forwarding process, which gives the interfaces back, and waits for it.

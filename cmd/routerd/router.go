@@ -45,11 +45,11 @@ type router struct {
 	done    chan struct{} // closed when run has ended: nobody takes tasks any more
 	up      atomic.Bool   // start has ended
 
-	sweep *time.Timer // runs out when stale routes have waited long enough
-	retry *time.Timer // runs out when the forwarding process is to be started again
-	pause time.Duration
+	sweep  *time.Timer // runs out when stale routes have waited long enough
+	retry  *time.Timer // runs out when the forwarding process is to be started again
+	pause  time.Duration
+	mended time.Time // when mend last tried
 
-	mended    time.Time // when mend last tried
 	mu        sync.RWMutex
 	cfg       *config.Config
 	revision  int
@@ -61,7 +61,7 @@ type router struct {
 	links     map[string]*linkHistory // by port
 	unswept   *sweepList              // nil: nothing to sweep
 	audited   api.Audit
-	drops     *dropTimes
+	drops     dropTimes
 }
 
 // linkHistory is what a port's link has done.
@@ -81,7 +81,6 @@ func newRouter(o controlOptions, log *slog.Logger) *router {
 		sweep:          stoppedTimer(),
 		retry:          stoppedTimer(),
 		links:          map[string]*linkHistory{},
-		drops:          newDropTimes(),
 	}
 	r.rib = rib.New(rib.Options{Log: log, OnLocalRoutes: r.localRoutes})
 	return r
@@ -106,10 +105,7 @@ func (r *router) start(ctx context.Context, cfg *config.Config) error {
 			p.stop(r.log)
 		}
 	}
-	status, err := p.setPorts(ctx, portList(cfg.Ports))
-	if err == nil {
-		err = firstError(status)
-	}
+	status, err := p.openPorts(ctx, cfg.Ports)
 	if err != nil && p.resumed {
 		// It forwards, and goes on forwarding with the ports that it has.
 		r.log.Error("ports", "error", err)
@@ -119,9 +115,8 @@ func (r *router) start(ctx context.Context, cfg *config.Config) error {
 		abandon()
 		return err
 	}
-	if p.resumed && p.client.Welcome().Setup.String() != setupOf(cfg).String() {
-		r.log.Warn("the running forwarding process was started differently from what the configuration says; stop routerd with SIGTERM and start it again to change that",
-			"running", p.client.Welcome().Setup.String(), "configured", setupOf(cfg).String())
+	if d := p.difference(cfg); d != "" {
+		r.log.Warn(d)
 	}
 	if r.bgp, err = bgp.New(bgp.Options{Log: r.log, Sink: bgpSink{r}, Restarting: p.resumed}); err != nil {
 		abandon()
@@ -134,10 +129,9 @@ func (r *router) start(ctx context.Context, cfg *config.Config) error {
 	}
 	r.adopt(cfg, "start")
 	r.setPlane(p)
-	r.setPortStatus(status.Ports)
 	r.rib.SetMultipath(multipath(cfg))
 	r.rib.SetStatics(statics(cfg.Routes))
-	r.rib.SetPorts(ribPorts(cfg.Ports, status.Ports))
+	r.takePorts(cfg.Ports, status)
 	stale := r.rib.Attach(p.fib)
 	r.expectRoutes(cfg, p.resumed, stale)
 	if err := r.bgp.Apply(ctx, cfg); err != nil {
@@ -272,15 +266,11 @@ func (r *router) revive(ctx context.Context) {
 		return
 	}
 	r.setPlane(p)
-	status, err := p.setPorts(ctx, portList(r.cfg.Ports))
-	if err == nil {
-		err = firstError(status)
-	}
+	status, err := p.openPorts(ctx, r.cfg.Ports)
 	if err != nil {
 		r.log.Error("ports", "error", err)
 	}
-	r.setPortStatus(status.Ports)
-	r.rib.SetPorts(ribPorts(r.cfg.Ports, status.Ports))
+	r.takePorts(r.cfg.Ports, status)
 	r.rib.Attach(p.fib)
 	if r.unswept == nil {
 		r.rib.Sweep()
@@ -302,13 +292,19 @@ func (r *router) portEvent(attach.PortStatusList) {
 			r.log.Error("ports", "error", err)
 			return
 		}
-		r.setPortStatus(l.Ports)
-		r.rib.SetPorts(ribPorts(r.cfg.Ports, l.Ports))
+		r.takePorts(r.cfg.Ports, l)
 	})
 }
 
-// setPortStatus remembers the state of the ports and the history of their links.
-func (r *router) setPortStatus(ports []attach.PortStatus) {
+// takePorts takes in what the forwarding process says of its ports: for shows, and for the
+// connected routes of those that are configured.
+func (r *router) takePorts(configured []config.Port, status attach.PortStatusList) {
+	r.remember(status.Ports)
+	r.rib.SetPorts(ribPorts(configured, status.Ports))
+}
+
+// remember keeps the state of the ports and the history of their links.
+func (r *router) remember(ports []attach.PortStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ports = slices.Clone(ports) // refresh changes them
@@ -365,6 +361,3 @@ func (r *router) stop() {
 		r.plane.stop(r.log)
 	}
 }
-
-// firstError is the error of the first port that has one.
-func firstError(l attach.PortStatusList) error { return newError(attach.PortStatusList{}, l) }

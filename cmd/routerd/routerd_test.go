@@ -89,7 +89,7 @@ func TestSweepWaitsForEveryNeighbor(t *testing.T) {
 }
 
 func TestDropTimesRememberGrowth(t *testing.T) {
-	d := newDropTimes()
+	var d dropTimes
 	var totals [dataplane.DropReasons]uint64
 	at := time.Unix(1000, 0)
 	d.sample(totals, at)

@@ -98,64 +98,14 @@ func (r *RIB) Covering(a netip.Addr) []Route {
 // never while the caller has the turn: a route that changes meanwhile is seen
 // before or after, every other one exactly once.
 func (r *RIB) Routes(within netip.Prefix) iter.Seq[Route] {
-	const batch = 256
-	return func(yield func(Route) bool) {
-		if !within.IsValid() || !within.Addr().Is4() {
-			return
-		}
-		within := within.Masked()
-		var after netip.Prefix
-		for routes := make([]Route, 0, batch); ; routes = routes[:0] {
-			r.mu.RLock()
-			for p, e := range r.after(within, after) {
-				routes = append(routes, r.view(e))
-				if after = p; len(routes) == batch {
-					break
-				}
-			}
-			r.mu.RUnlock()
-			for _, route := range routes {
-				if !yield(route) {
-					return
-				}
-			}
-			if len(routes) < batch {
-				return
-			}
-		}
-	}
+	return inChunks(r, 256, within, r.table.Subnets, func(_ netip.Prefix, e *entry) Route { return r.view(e) })
 }
 
 // Stale iterates over the prefixes within p that were in the FIB at Attach and have
 // not become routes since, in the order of address, then length. It holds the lock as
 // Routes does.
 func (r *RIB) Stale(within netip.Prefix) iter.Seq[netip.Prefix] {
-	const batch = 1024
-	return func(yield func(netip.Prefix) bool) {
-		if !within.IsValid() || !within.Addr().Is4() {
-			return
-		}
-		within := within.Masked()
-		var after netip.Prefix
-		for prefixes := make([]netip.Prefix, 0, batch); ; prefixes = prefixes[:0] {
-			r.mu.RLock()
-			for p := range resume(r.unsweptWithin, within, after) {
-				prefixes = append(prefixes, p)
-				if after = p; len(prefixes) == batch {
-					break
-				}
-			}
-			r.mu.RUnlock()
-			for _, p := range prefixes {
-				if !yield(p) {
-					return
-				}
-			}
-			if len(prefixes) < batch {
-				return
-			}
-		}
-	}
+	return inChunks(r, 1024, within, r.unsweptWithin, func(p netip.Prefix, _ struct{}) netip.Prefix { return p })
 }
 
 func (r *RIB) unsweptWithin(within netip.Prefix) iter.Seq2[netip.Prefix, struct{}] {

@@ -42,3 +42,35 @@ func resume[V any](subnets func(netip.Prefix) iter.Seq2[netip.Prefix, V], within
 		}
 	}
 }
+
+// inChunks iterates over what a table has within a prefix, by the table's method Subnets,
+// as copies that copied makes under the lock. The lock is held for size of them at a time
+// and never while the caller has the turn.
+func inChunks[V, T any](r *RIB, size int, within netip.Prefix,
+	subnets func(netip.Prefix) iter.Seq2[netip.Prefix, V], copied func(netip.Prefix, V) T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if !within.IsValid() || !within.Addr().Is4() {
+			return
+		}
+		within := within.Masked()
+		var after netip.Prefix
+		for part := make([]T, 0, size); ; part = part[:0] {
+			r.mu.RLock()
+			for p, v := range resume(subnets, within, after) {
+				part = append(part, copied(p, v))
+				if after = p; len(part) == size {
+					break
+				}
+			}
+			r.mu.RUnlock()
+			for _, t := range part {
+				if !yield(t) {
+					return
+				}
+			}
+			if len(part) < size {
+				return
+			}
+		}
+	}
+}
