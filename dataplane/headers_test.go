@@ -11,10 +11,9 @@ import (
 	"routerd/nmring"
 )
 
-// The first pass in assembly, where there is one, is the one in Go: the same packets go on,
-// with the same lengths, and the same frames are put aside.
-func TestVerifyIsVerifyInGo(t *testing.T) {
-	const slots = 300
+// receiveRing is a receive ring in a region of its own.
+func receiveRing(t *testing.T, slots int) *nmring.Ring {
+	t.Helper()
 	region, err := nmring.NewRegion(make([]byte, (slots+2)*nmring.Stride), nmring.Stride)
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +22,14 @@ func TestVerifyIsVerifyInGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ring
+}
+
+// The first pass in assembly, where there is one, is the one in Go: the same packets go on,
+// with the same lengths, and the same frames are put aside.
+func TestVerifyIsVerifyInGo(t *testing.T) {
+	const slots = 300
+	ring := receiveRing(t, slots)
 	mac := packet.MAC{2, 0, 0, 0, 0, 9}
 	r := &receive{ring: ring, mac: macWord(mac)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -37,7 +44,7 @@ func TestVerifyIsVerifyInGo(t *testing.T) {
 		for i := range uint32(n) {
 			s := ring.Slot(ring.Add(head, i))
 			s.Len, s.Flags = uint16(34+random(60)), 0
-			f := region.Buffer(s.BufIdx)
+			f := ring.Region().Buffer(s.BufIdx)
 			packet.Ethernet(f).Encode(mac, packet.MAC{2, 1}, packet.TypeIPv4)
 			packet.IPv4(f[14:s.Len]).Encode(packet.IPv4Fields{TTL: uint8(random(256)), Protocol: uint8(random(256)),
 				Source: 0x01000000 + random(0x7d000000), Destination: 0x01000000 + random(0x7d000000)})
@@ -83,14 +90,7 @@ func mend(frame []byte) {
 // So is the search for the frames of slots, with offsets, chains and lengths that do not fit.
 func TestCollectIsCollectInGo(t *testing.T) {
 	const slots = 100
-	region, err := nmring.NewRegion(make([]byte, (slots+2)*nmring.Stride), nmring.Stride)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := nmring.NewRing(make([]byte, nmring.RingBytes(slots)), region, 0, nmring.Receive, slots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := receiveRing(t, slots)
 	rapid.Check(t, func(t *rapid.T) {
 		ring.SetOffsetMask(rapid.SampledFrom([]uint64{0, 0xfff, 0xffff}).Draw(t, "mask"))
 		n := rapid.Uint32Range(1, slots-1).Draw(t, "frames")

@@ -77,12 +77,7 @@ func dialOnce(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(ctx, conn, o)
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return s, nil
+	return begin(ctx, conn, o)
 }
 
 // Accept waits for one connection on l and exchanges OPEN and KEEPALIVE on it.
@@ -93,6 +88,11 @@ func Accept(ctx context.Context, l net.Listener, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	return begin(ctx, conn, o)
+}
+
+// begin starts a session on conn, which it closes where that fails.
+func begin(ctx context.Context, conn net.Conn, o Options) (*Session, error) {
 	s, err := start(ctx, conn, o)
 	if err != nil {
 		conn.Close()
