@@ -170,7 +170,7 @@ func (w *world) mac(space *lab.Namespace, ifname string) net.HardwareAddr {
 func (w *world) stream(from, to probe.Space, src, dst netip.Addr, gateway net.HardwareAddr) *probe.Stream {
 	w.t.Helper()
 	out := w.port(from)
-	s, err := probe.Flood{SrcMAC: out.MAC, DstMAC: gateway, Src: src, Dst: []netip.Addr{dst}, TTL: 64, Hops: 2, PacketsPerSec: 10000}.
+	s, err := probe.Flood{SrcMAC: out.MAC, DstMAC: gateway, Src: src, Dst: []netip.Addr{dst}, TTL: 64, Hops: 2, PacketsPerSec: 10000, Window: window}.
 		Start(out, w.port(to))
 	w.try(err)
 	return s

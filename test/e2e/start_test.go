@@ -133,6 +133,9 @@ func (w *world) neighbor(a netip.Addr) api.BGPNeighbor {
 	return n
 }
 
+// window is three bursts of a flood, less than the 256 slots of a veth.
+const window = 192
+
 // flood starts a stream from the LAN to an upstream and waits for its first packets.
 // One packet goes ahead, so that the stream meets a resolved next hop.
 func (w *world) flood(upstream int, dst []netip.Addr) *probe.Stream {
@@ -148,7 +151,7 @@ func (w *world) flood(upstream int, dst []netip.Addr) *probe.Stream {
 	_, err = to.ReceiveUDP(w.ctx, func(u probe.UDP) bool { return u.Dst == first.Dst })
 	w.try(err)
 	s, err := probe.Flood{
-		SrcMAC: from.MAC, DstMAC: gateway, Src: edge.LANHost, Dst: dst, TTL: 64, Hops: 1, PacketsPerSec: 10000,
+		SrcMAC: from.MAC, DstMAC: gateway, Src: edge.LANHost, Dst: dst, TTL: 64, Hops: 1, PacketsPerSec: 10000, Window: window,
 	}.Start(from, to)
 	w.try(err)
 	w.arrive(s, 1000)

@@ -23,6 +23,11 @@ type Flood struct {
 	TTL            uint8        // as sent; it must arrive one less for every router
 	Hops           uint8        // routers between the ports
 	PacketsPerSec  int          // 0: as fast as it goes
+	// Window bounds the packets under way, 0: no bound. With fewer than the shortest queue
+	// on their way holds, a machine that stands still costs packets no time to arrive
+	// rather than the packets: what is lost then, the router has lost. While nothing
+	// arrives, one packet an interval goes out all the same.
+	Window int
 }
 
 const (
@@ -42,9 +47,10 @@ type Interval struct {
 // Report is what became of a flood.
 type Report struct {
 	Sent, Received, Lost, Duplicated uint64
-	Damaged                          uint64 // arrived with a wrong TTL or header checksum
-	Reordered                        uint64 // arrived after a packet with a higher number
-	SocketDrops                      uint32 // received by the machine, dropped before this program
+	Damaged                          uint64        // arrived with a wrong TTL or header checksum
+	Reordered                        uint64        // arrived after a packet with a higher number
+	SocketDrops                      uint32        // received by the machine, dropped before this program
+	Silence                          time.Duration // the longest time between two arrivals
 	Elapsed                          time.Duration
 	Intervals                        []Interval // only those that lost packets
 }
@@ -56,6 +62,9 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "sent %d, received %d, lost %d, duplicated %d, damaged %d, reordered %d, %.0f packets/s",
 		r.Sent, r.Received, r.Lost, r.Duplicated, r.Damaged, r.Reordered, float64(r.Received)/r.Elapsed.Seconds())
+	if r.Silence > 0 {
+		fmt.Fprintf(&b, ", longest silence %v", r.Silence.Round(time.Millisecond))
+	}
 	if r.SocketDrops > 0 {
 		fmt.Fprintf(&b, "; the receiving socket dropped %d of the lost ones", r.SocketDrops)
 	}
@@ -74,6 +83,7 @@ type Stream struct {
 	receiver chan error
 	sent     atomic.Uint64
 	received atomic.Uint64
+	arrived  atomic.Uint64 // one more than the highest number received
 	in       *Port
 	stopRecv context.CancelFunc
 
@@ -165,7 +175,7 @@ func (s *Stream) send(ctx context.Context, out *Port) error {
 	batch := newMessages(frames)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	sent := uint64(0)
+	sent, last := uint64(0), time.Duration(0)
 	for next := 0; ctx.Err() == nil; {
 		elapsed := time.Since(s.start)
 		for time.Duration(len(s.marks)+1)*interval <= elapsed {
@@ -175,10 +185,18 @@ func (s *Stream) send(ctx context.Context, out *Port) error {
 		if rate := s.flood.PacketsPerSec; rate > 0 {
 			due = min(due, int(elapsed.Seconds()*float64(rate))-int(sent))
 		}
+		if window := s.flood.Window; window > 0 {
+			free := window - int(sent-s.arrived.Load())
+			if free <= 0 && elapsed-last >= interval {
+				free = 1
+			}
+			due = min(due, free)
+		}
 		if due <= 0 {
 			<-tick.C
 			continue
 		}
+		last = elapsed
 		end := min(next+due, len(frames))
 		for i, frame := range frames[next:end] {
 			binary.BigEndian.PutUint64(frame[floodOffset+len(floodMagic):], sent+uint64(i))
@@ -216,7 +234,7 @@ func (f Flood) frames() [][]byte {
 }
 
 func (s *Stream) receive(ctx context.Context) error {
-	highest := uint64(0)
+	latest := time.Now()
 	for {
 		frame, err := s.in.Receive(ctx)
 		if err != nil {
@@ -242,10 +260,13 @@ func (s *Stream) receive(ctx context.Context) error {
 			continue
 		}
 		s.seen[number/64] |= 1 << (number % 64)
-		if number < highest {
+		if number < s.arrived.Load() {
 			s.report.Reordered++
+		} else {
+			s.arrived.Store(number + 1)
 		}
-		highest = max(highest, number)
+		s.report.Silence = max(s.report.Silence, time.Since(latest))
+		latest = time.Now()
 		s.report.Received++
 		s.received.Store(s.report.Received)
 	}
