@@ -47,7 +47,7 @@ type Dataplane struct {
 }
 
 // Sizes of the rings between a worker and the slow path, in bytes.
-var puntRingBytes = [classes]int{classARP: 64 << 10, classNeighbor: 256 << 10, classHost: 256 << 10, classError: 64 << 10}
+var puntRingBytes = [classes]int{classARP: 64 << 10, classNeighbor: 256 << 10, classHost: 256 << 10, classError: 256 << 10}
 
 const injectRingBytes = 512 << 10
 

@@ -111,7 +111,9 @@ func TestBadFramesAreCountedAndTheirNeighboursInTheBatchPass(t *testing.T) {
 		{"port that is not there", to("10.3.1.1"), dataplane.DropPortDown},
 		{"TTL 1", udp{src: "192.0.2.7", dst: "198.51.100.7", ttl: 1}, dataplane.DropTTL},
 		{"TTL 0", changed(setByte(22, 0, true)), dataplane.DropTTL},
-		{"too big", udp{src: "192.0.2.7", dst: "198.51.100.7", size: 1500}, dataplane.DropFragmentation},
+		{"a fragment that ends beyond 65,535", udp{src: "192.0.2.7", dst: "198.51.100.7", size: 1500, change: func(f []byte) []byte {
+			return setByte(20, 0x1f, true)(setByte(21, 0xff, true)(f))
+		}}, dataplane.DropFragmentation},
 		{"too big, don't fragment", udp{src: "192.0.2.7", dst: "198.51.100.7", size: 1500, df: true}, dataplane.DropTooBig},
 		{"loose source route", udp{src: "192.0.2.7", dst: "198.51.100.7",
 			options: []layers.IPv4Option{{OptionType: 131, OptionLength: 7, OptionData: []byte{4, 1, 2, 3, 4}}}}, dataplane.DropSourceRoute},

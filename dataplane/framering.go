@@ -57,6 +57,12 @@ func (r *frameRing) push(n note, frame []byte) bool {
 	return true
 }
 
+// room says whether n frames of up to size bytes fit, wherever the ring's end falls.
+func (r *frameRing) room(n, size int) bool {
+	record := (recordHead + size + 7) &^ 7
+	return r.in.Load()-r.out.Load()+uint64((n+1)*record) <= uint64(len(r.mem))
+}
+
 // peek returns the oldest frame, which stays valid until pop, or false.
 func (r *frameRing) peek() (note, []byte, bool) {
 	out := r.out.Load()

@@ -72,6 +72,9 @@ func (p *port) release() {
 	}
 }
 
+// sender is the worker that sends for the slow path on the port.
+func (p *port) sender() int { return p.index % len(p.transmits) }
+
 // owns says whether a is an address of the port.
 func (p *port) owns(a uint32) bool {
 	return slices.ContainsFunc(p.addresses, func(s netip.Prefix) bool { return s.Addr() == packet.Addr(a) })

@@ -63,7 +63,7 @@ var dropReasons = [DropReasons]struct{ name, meaning string }{
 	DropNeighborQueue:      {"neighbor-queue-full", "too many packets waited for the ARP answer of a next hop"},
 	DropNeighborTable:      {"neighbor-table-full", "too many neighbours, or too many unanswered ones: somebody may be scanning a connected subnet"},
 	DropTooBig:             {"packet-too-big", "packet larger than the MTU of the way out, with don't fragment; answered by ICMP fragmentation needed"},
-	DropFragmentation:      {"fragmentation-needed", "packet larger than the MTU of the way out; fragments are not made in this version"},
+	DropFragmentation:      {"bad-fragment", "packet larger than the MTU of the way out that cannot be cut: it would end beyond 65,535 bytes, or its options are damaged"},
 	DropTxFull:             {"tx-full", "transmit ring full: the port sends more slowly than packets come"},
 	DropTxBuffer:           {"tx-buffer-too-small", "frame longer than the buffers of the port it should leave by; make their MTU settings agree"},
 	DropPuntOverflow:       {"punt-overflow", "the slow path had no room for a packet that needs it (ARP, an unresolved neighbour, the host)"},
@@ -102,6 +102,7 @@ const (
 	PuntUnreachable
 	PuntNeighbor
 	PuntTooBig
+	PuntFragment
 	PuntCauses int = iota
 )
 
@@ -135,6 +136,7 @@ var puntCauses = [PuntCauses]struct {
 	PuntUnreachable: {"unreachable", "the route says unreachable", classError, true, DropUnreachable},
 	PuntNeighbor:    {"neighbor-failed", "the next hop does not answer ARP", classError, true, DropNeighbor},
 	PuntTooBig:      {"too-big", "larger than the MTU of the way out, with don't fragment", classError, true, DropTooBig},
+	PuntFragment:    {"fragment", "larger than the MTU of the way out; to be sent in fragments", classError, false, DropPuntOverflow},
 }
 
 // String is the cause's stable name.

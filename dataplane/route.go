@@ -52,7 +52,7 @@ func (s *slowPath) forward(t traveller, out *port, dst packet.MAC) {
 		if p.DontFragment() {
 			s.refuse(t, DropTooBig, packet.ICMPUnreachable, packet.CodeFragNeeded, out.mtu)
 		} else {
-			s.drop(t, DropFragmentation)
+			s.fragment(t, out, dst)
 		}
 		return
 	}

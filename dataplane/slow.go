@@ -48,6 +48,7 @@ type slowPath struct {
 	identifier  uint16 // of IPv4 packets of our own
 	serial      uint64 // of neighbours
 	scratch     [packet.EthernetLen + maxICMP]byte
+	fragments   packet.Fragments
 	wakes       uint64 // workers that got frames
 	lastWarning [MaxPorts]time.Time
 }
@@ -261,7 +262,7 @@ func (s *slowPath) refuse(t traveller, reason DropReason, kind, code uint8, mtu 
 // emit hands a frame to the worker that sends for the slow path on a port; it reports
 // false when that has no room.
 func (s *slowPath) emit(p *port, frame []byte) bool {
-	w := p.index % len(p.transmits)
+	w := p.sender()
 	if !s.workers[w].injects.push(note{port: uint8(p.index)}, frame) {
 		return false
 	}

@@ -251,6 +251,6 @@ func (w *Worker) exception(r *receive, at uint32, kind AdjacencyKind) {
 	case packet.IPv4(frame[packet.EthernetLen:]).DontFragment():
 		w.punt(r, PuntTooBig, frame)
 	default:
-		w.dropped[DropFragmentation]++
+		w.punt(r, PuntFragment, frame)
 	}
 }
