@@ -2,8 +2,8 @@ package dataplane
 
 import "routerd/dataplane/packet"
 
-// fragment sends a packet that is larger than the MTU of the way out in pieces, all of them
-// or none. The books have the packet as the first piece; the others are originated here.
+// fragment hands a packet that is larger than the MTU of the way out to the port's worker in
+// pieces, all of them or none. The books have the packet as the first piece; the others are originated here.
 func (s *slowPath) fragment(t traveller, out *port, dst packet.MAC) {
 	p := t.ip()
 	if !t.ours {

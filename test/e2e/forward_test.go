@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -120,6 +122,48 @@ func (w *world) exactFrames() {
 		if !slices.Equal(got.SrcMAC, want.SrcMAC) || !slices.Equal(got.DstMAC, want.DstMAC) || got.TTL != want.TTL ||
 			got.Src != want.Src || got.DontFragment != want.DontFragment || string(got.Payload) != string(want.Payload) {
 			w.t.Errorf("payload of %d bytes:\ngot  %+v\nwant %+v", length, got, want)
+		}
+	}
+}
+
+// The upstream's kernel puts together what the router had to cut for its port.
+func TestKernelReassemblesOurFragments(t *testing.T) {
+	w := lay(t, 1, time.Minute)
+	narrow := strings.Replace(w.Config(w.router.Socket, ""), `"xdp:up0"`, `"xdp:up0"`+"\n  mtu = 1000", 1)
+	w.try(w.router.WriteConfig(narrow), w.router.Start(w.ctx))
+	w.speak(0, far)
+	there := netip.AddrPortFrom(netip.MustParsePrefix(far).Addr().Next(), 7)
+	w.try(w.Upstreams[0].Hold(there.Addr()), w.Upstreams[0].IP("link", "set", "eth0", "mtu", "1000"))
+	echo, err := probe.EchoServer(w.Upstreams[0], there)
+	w.try(err)
+	defer echo.Close()
+	w.try(w.LAN.Sysctl("net.ipv4.ip_no_pmtu_disc", "1")) // don't fragment is clear
+	seen := w.port(w.Upstreams[0])
+	var conn net.Conn
+	w.try(w.LAN.Do(func() (err error) {
+		conn, err = net.Dial("udp4", there.String())
+		return err
+	}))
+	defer conn.Close()
+	sent, got := make([]byte, 1400), make([]byte, 2000)
+	for i := range sent {
+		sent[i] = byte(i * 7)
+	}
+	_, err = conn.Write(sent)
+	w.try(err, conn.SetReadDeadline(time.Now().Add(replyWait)))
+	n, err := conn.Read(got)
+	w.try(err)
+	if !bytes.Equal(got[:n], sent) {
+		t.Errorf("%d bytes came back, not the %d that were sent", n, len(sent))
+	}
+	for fragments := 0; fragments < 2; { // what the kernel got were fragments
+		frame, err := seen.Receive(w.ctx)
+		w.try(err)
+		ip, ok := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeIPv4).(*layers.IPv4)
+		if ok && ip.DstIP.String() == there.Addr().String() {
+			if fragments++; ip.Length > 1000 || ip.TTL != 63 {
+				t.Errorf("fragment of %d bytes with TTL %d", ip.Length, ip.TTL)
+			}
 		}
 	}
 }
