@@ -3,7 +3,8 @@ package dataplane
 import "routerd/dataplane/packet"
 
 // fragment hands a packet that is larger than the MTU of the way out to the port's worker in
-// pieces, all of them or none. The books have the packet as the first piece; the others are originated here.
+// pieces, all of them or none. The books have the packet as the first piece; the others are
+// originated here.
 func (s *slowPath) fragment(t traveller, out *port, dst packet.MAC) {
 	p := t.ip()
 	if !t.ours {

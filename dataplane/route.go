@@ -74,17 +74,14 @@ func (s *slowPath) forward(t traveller, out *port, dst packet.MAC) {
 // sourceRouted says whether a packet has a loose or strict source route option, or
 // options that do not parse.
 func sourceRouted(p packet.IPv4) bool {
-	for o := p.Options(); len(o) > 0; {
-		switch kind := o[0]; {
-		case kind == 0:
-			return false
-		case kind == 1:
-			o = o[1:]
-		case kind == 131 || kind == 137 || len(o) < 2 || o[1] < 2 || int(o[1]) > len(o):
+	for options := p.Options(); ; {
+		option, rest, ok := packet.NextOption(options)
+		if !ok || option != nil && (option[0] == 131 || option[0] == 137) {
 			return true
-		default:
-			o = o[o[1]:]
 		}
+		if option == nil {
+			return false
+		}
+		options = rest
 	}
-	return false
 }

@@ -28,18 +28,18 @@ func (f *Fragments) Cut(p IPv4, mtu int) error {
 	f.length[0] = p.HeaderLen()
 	n := IPv4Len
 	copy(f.later[:n], p[:n])
-	for o := p.Options(); len(o) > 0 && o[0] != 0; {
-		size := 1
-		if o[0] != 1 {
-			if len(o) < 2 || o[1] < 2 || int(o[1]) > len(o) {
-				return ErrFragment
-			}
-			size = int(o[1])
+	for options := p.Options(); ; {
+		option, rest, ok := NextOption(options)
+		if !ok {
+			return ErrFragment
 		}
-		if o[0]&0x80 != 0 {
-			n += copy(f.later[n:], o[:size])
+		if option == nil {
+			break
 		}
-		o = o[size:]
+		if option[0]&0x80 != 0 {
+			n += copy(f.later[n:], option)
+		}
+		options = rest
 	}
 	f.length[1] = (n + 3) &^ 3 // filled up with End of Option List
 	f.later[0] = 0x40 | byte(f.length[1]/4)

@@ -52,6 +52,22 @@ func (p IPv4) Destination() uint32 { return binary.BigEndian.Uint32(p[16:]) }
 func (p IPv4) Options() []byte     { return p[IPv4Len:p.HeaderLen()] }
 func (p IPv4) Payload() []byte     { return p[p.HeaderLen():] }
 
+// NextOption takes the first option off options, as Options returns them (RFC 791, 3.1). It
+// returns none at the end of the list; ok is false where what stands there is no option.
+func NextOption(options []byte) (option, rest []byte, ok bool) {
+	size := 1
+	switch {
+	case len(options) == 0 || options[0] == 0: // End of Option List
+		return nil, nil, true
+	case options[0] == 1: // No Operation
+	case len(options) < 2 || options[1] < 2 || int(options[1]) > len(options):
+		return nil, nil, false
+	default:
+		size = int(options[1])
+	}
+	return options[:size], options[size:], true
+}
+
 // FragmentOffset is in units of 8 bytes. IsFragment is also true of the first one.
 func (p IPv4) FragmentOffset() int { return int(binary.BigEndian.Uint16(p[6:]) & 0x1fff) }
 func (p IPv4) IsFragment() bool    { return binary.BigEndian.Uint16(p[6:])&0x3fff != 0 }
